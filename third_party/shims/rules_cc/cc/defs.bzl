@@ -1,0 +1,7 @@
+"""Bazel 4's built-in C++ rules under the names that its own tools load them by."""
+
+cc_binary = native.cc_binary
+cc_library = native.cc_library
+cc_proto_library = native.cc_proto_library
+cc_toolchain = native.cc_toolchain
+cc_toolchain_suite = native.cc_toolchain_suite

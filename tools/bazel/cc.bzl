@@ -1,0 +1,56 @@
+"""C++ targets with Treadle's flags: a warning is an error, and nothing is exported by default."""
+
+COPTS = [
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-fno-semantic-interposition",
+]
+
+def treadle_cc_library(name, copts = [], **kwargs):
+    """A cc_library with Treadle's flags.
+
+    Args:
+      name: the target's name.
+      copts: further compiler flags.
+      **kwargs: passed to cc_library. Objects are linked whole only where a target says so.
+    """
+    native.cc_library(name = name, copts = COPTS + copts, linkstatic = True, **kwargs)
+
+def treadle_cc_test(name, copts = [], size = "small", **kwargs):
+    """A cc_test with Treadle's flags.
+
+    Args:
+      name: the target's name.
+      copts: further compiler flags.
+      size: Bazel's test size.
+      **kwargs: passed to cc_test.
+    """
+    native.cc_test(name = name, copts = COPTS + copts, size = size, linkstatic = True, **kwargs)
+
+def treadle_plugin(name, version_script, deps, copts = [], linkopts = [], **kwargs):
+    """A shared library that exports what its version script lists and nothing else.
+
+    Args:
+      name: the file's name, ending in .so.
+      version_script: the linker's version script.
+      deps: the libraries that it is made of.
+      copts: further compiler flags.
+      linkopts: further linker flags.
+      **kwargs: passed to cc_binary.
+    """
+    native.cc_binary(
+        name = name,
+        copts = COPTS + copts,
+        linkopts = [
+            "-Wl,--version-script=$(location %s)" % version_script,
+            "-Wl,--no-undefined",
+            "-Wl,-z,now",
+            "-Wl,-z,relro",
+        ] + linkopts,
+        linkshared = True,
+        deps = deps + [version_script],
+        **kwargs
+    )
