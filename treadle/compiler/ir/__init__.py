@@ -1,0 +1,1 @@
+"""The tensor IR: types, ops and regions."""

@@ -1,0 +1,1 @@
+"""The loop IR: what one kernel computes, as loops over affine indices, before it becomes LLVM IR."""
