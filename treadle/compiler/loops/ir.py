@@ -4,8 +4,9 @@ Between the tensor IR and LLVM IR. Every op that is not a library call becomes a
 and affine indices into flat buffers. Elementwise fusions, reductions, windows, gathers, scatters and small products differ only in
 their indices and expressions, so there is one scheduler and one code generator for all of them.
 
-Everything here is immutable and hashable: structural equality is what makes two kernels the same kernel, and `text.py` prints the
-canonical form that the kernel cache hashes.
+Everything here is immutable. Expressions form a DAG: nodes are compared by identity, `build.py` makes each distinct node once, and
+consumers memoise by node (never recurse without a memo: shared nodes make the tree form exponentially larger). Two kernels are the
+same kernel when their canonical texts (`text.py`) are equal; the kernel cache hashes that text.
 
 Meaning of a kernel, by loop:
 
@@ -64,7 +65,7 @@ class Expr:
     dtype: DType
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Const(Expr):
     """A literal. `bits` is the value's storage as an unsigned integer, so that NaN payloads and -0.0 are themselves."""
 
@@ -72,7 +73,7 @@ class Const(Expr):
     bits: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Load(Expr):
     """`buffer[index]`. Where `mask` is false, memory is not touched and the value is zero.
 
@@ -85,7 +86,7 @@ class Load(Expr):
     mask: Expr | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class IndexValue(Expr):
     """The value of an index, converted to `dtype` as StableHLO's iota does (exact for integers, rounded for floats)."""
 
@@ -93,7 +94,7 @@ class IndexValue(Expr):
     index: Index
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class InRange(Expr):
     """`low <= index < high`, a pred."""
 
@@ -103,7 +104,7 @@ class InRange(Expr):
     high: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Apply(Expr):
     """An elementwise StableHLO op on scalars: `name` and meaning are StableHLO's.
 
@@ -118,7 +119,7 @@ class Apply(Expr):
     attr: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Param(Expr):
     """Argument `number` of a combiner: accumulators (or old values) first, then elements (or new values)."""
 
@@ -126,7 +127,7 @@ class Param(Expr):
     number: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Acc(Expr):
     """The final value of accumulator `number` of the nest's reduction; only in stores."""
 
@@ -134,7 +135,7 @@ class Acc(Expr):
     number: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
     """A reduction inside a nest; several accumulators share one combiner (argmax keeps value and position).
 
@@ -157,7 +158,7 @@ class Reduction:
     acc_dtypes: tuple[DType, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Store:
     """`buffer[index] = value`, done only where `mask` holds.
 
@@ -172,7 +173,7 @@ class Store:
     combine: Expr | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Nest:
     """A loop nest with an optional reduction.
 
@@ -195,7 +196,7 @@ class Nest:
     unroll: int = 1
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
     """A kernel parameter: a flat array. `size` is in elements. `written` says the kernel stores to it.
 
@@ -208,7 +209,7 @@ class Buffer:
     written: bool = False
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """One function of the compiled program: `void name(void* const* params, int64_t begin, int64_t end)`.
 
