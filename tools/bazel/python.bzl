@@ -56,7 +56,7 @@ def _launch(ctx, command, files):
         ),
         is_executable = True,
     )
-    runfiles = ctx.runfiles(files = files + ctx.files.data + ctx.files.plugin_files)
+    runfiles = ctx.runfiles(files = files + ctx.files.data + ctx.files.plugin + ctx.files.plugin_files)
     for target in ctx.attr.deps + ctx.attr.data:
         runfiles = runfiles.merge(target[DefaultInfo].default_runfiles)
         runfiles = runfiles.merge(ctx.runfiles(transitive_files = target[DefaultInfo].files))

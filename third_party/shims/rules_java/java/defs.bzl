@@ -6,4 +6,5 @@ java_library = native.java_library
 java_package_configuration = native.java_package_configuration
 java_proto_library = native.java_proto_library
 java_runtime = native.java_runtime
+java_test = native.java_test
 java_toolchain = native.java_toolchain
