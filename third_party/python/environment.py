@@ -62,11 +62,9 @@ def select(pins: dict[str, Any], version: tuple[int, int], jaxlib: str) -> dict[
 def _run(command: list[str], what: str) -> None:
     # A PYTHONPATH or PYTHONHOME of the user's shell would leak into the environment.
     environment = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{what} failed:\n  {' '.join(command)}\n{done.stdout}{done.stderr}")
 

@@ -73,9 +73,7 @@ def main(arguments: list[str]) -> int:
     _write(ROOT / "third_party" / "xla_headers" / "lock.txt", rows)
 
     onednn = pins["onednn"]
-    packages = [
-        f"{onednn[key]}=={onednn['version']}" for key in ("runtime_package", "development_package")
-    ]
+    packages = [f"{onednn[key]}=={onednn['version']}" for key in ("runtime_package", "development_package")]
     rows = _resolve(sys.executable, packages, "--no-deps", "--only-binary", ":all:")
     _write(ROOT / "third_party" / "onednn" / "lock.txt", rows)
 
