@@ -1,5 +1,6 @@
-// Reads the bytes that the compiler returns (program_abi.h, part 2). Nothing in them is trusted: every offset, size and index is checked
-// before it is used, so damaged or hostile bytes are an error and never a crash.
+// Reads the bytes that the compiler returns (program_abi.h, part 2). Nothing in them is trusted:
+// every offset, size and index is checked before it is used, so damaged or hostile bytes are an
+// error and never a crash.
 #ifndef TREADLE_PLUGIN_RUNTIME_ARTIFACT_H_
 #define TREADLE_PLUGIN_RUNTIME_ARTIFACT_H_
 
@@ -24,8 +25,9 @@ struct BufferDesc {
 
 // The views point into the bytes that were parsed.
 struct Artifact {
-  // Throws INVALID_ARGUMENT when the bytes are no artifact, DATA_LOSS when they are a damaged one, FAILED_PRECONDITION when they are one of
-  // another ABI version or need CPU features that are not in `host_features`.
+  // Throws INVALID_ARGUMENT when the bytes are no artifact, DATA_LOSS when they are a damaged one,
+  // FAILED_PRECONDITION when they are one of another ABI version or need CPU features that are not
+  // in `host_features`.
   static Artifact Parse(std::string_view bytes, uint64_t host_features);
 
   TreadleManifest manifest;

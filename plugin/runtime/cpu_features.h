@@ -7,7 +7,8 @@
 
 namespace treadle {
 
-// Bits of TREADLE_CPU_FEATURES; a feature counts only when the operating system saves its registers too. Computed once.
+// Bits of TREADLE_CPU_FEATURES; a feature counts only when the operating system saves its registers
+// too. Computed once.
 uint64_t HostCpuFeatures();
 
 // "avx512f, avx512bw": LLVM's names of the bits that are set; unknown bits as "bit 40".

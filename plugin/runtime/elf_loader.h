@@ -1,4 +1,5 @@
-// Links relocatable x86-64 ELF objects, as LLVM and GCC write them, into one executable mapping of this process.
+// Links relocatable x86-64 ELF objects, as LLVM and GCC write them, into one executable mapping of
+// this process.
 #ifndef TREADLE_PLUGIN_RUNTIME_ELF_LOADER_H_
 #define TREADLE_PLUGIN_RUNTIME_ELF_LOADER_H_
 
@@ -21,9 +22,10 @@ class CodeImage {
   CodeImage(const CodeImage&) = delete;
   CodeImage& operator=(const CodeImage&) = delete;
 
-  // Links `objects`. Of several global definitions of one name the first wins; local symbols stay apart. Undefined symbols are looked up in
-  // the closed table of symbols.h and nowhere else. Throws INVALID_ARGUMENT for objects that are damaged or use what this loader does not
-  // support, naming it, RESOURCE_EXHAUSTED when memory cannot be mapped.
+  // Links `objects`. Of several global definitions of one name the first wins; local symbols stay
+  // apart. Undefined symbols are looked up in the closed table of symbols.h and nowhere else.
+  // Throws INVALID_ARGUMENT for objects that are damaged or use what this loader does not support,
+  // naming it, RESOURCE_EXHAUSTED when memory cannot be mapped.
   static CodeImage Link(std::span<const std::string_view> objects);
 
   // The address of a global symbol that an object defines, or nullptr.

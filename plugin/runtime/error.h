@@ -1,7 +1,8 @@
 // The one exception type of the runtime.
 //
-// Below the C API everything that goes wrong is thrown as `treadle::Error`; the API's guard turns it into a PJRT_Error, and the functions
-// that compiled code calls turn it into a status code. The codes have PJRT_Error_Code's values, so that no table translates them.
+// Below the C API everything that goes wrong is thrown as `treadle::Error`; the API's guard turns
+// it into a PJRT_Error, and the functions that compiled code calls turn it into a status code. The
+// codes have PJRT_Error_Code's values, so that no table translates them.
 #ifndef TREADLE_PLUGIN_RUNTIME_ERROR_H_
 #define TREADLE_PLUGIN_RUNTIME_ERROR_H_
 
@@ -12,7 +13,8 @@
 
 namespace treadle {
 
-// PJRT_Error_Code, without its header: the runtime does not depend on XLA's. plugin/api asserts that the values agree.
+// PJRT_Error_Code, without its header: the runtime does not depend on XLA's. plugin/api asserts
+// that the values agree.
 enum class StatusCode : int {
   kOk = 0,
   kCancelled = 1,
@@ -34,9 +36,12 @@ enum class StatusCode : int {
 };
 
 struct Error : public std::exception {
-  Error(StatusCode status, std::string message) : code(static_cast<int>(status)), text(std::move(message)) {}
-  // For codes that came from outside, such as the compiler's or a program's; a value that is no error code becomes UNKNOWN.
-  Error(int status, std::string message) : code(status >= 1 && status <= 16 ? status : 2), text(std::move(message)) {}
+  Error(StatusCode status, std::string message)
+      : code(static_cast<int>(status)), text(std::move(message)) {}
+  // For codes that came from outside, such as the compiler's or a program's; a value that is no
+  // error code becomes UNKNOWN.
+  Error(int status, std::string message)
+      : code(status >= 1 && status <= 16 ? status : 2), text(std::move(message)) {}
 
   const char* what() const noexcept override { return text.c_str(); }
 

@@ -10,8 +10,9 @@ namespace treadle {
 // Compiled code uses aligned vector loads on every buffer: this is its promise.
 inline constexpr size_t kAlignment = 64;
 
-// A block of uninitialised memory. Blocks of `kMapThreshold` bytes and more come straight from the kernel, so that their pages go back to
-// it when the block dies; smaller ones from the C heap. A block of size 0 still has a valid, aligned, non-null address.
+// A block of uninitialised memory. Blocks of `kMapThreshold` bytes and more come straight from the
+// kernel, so that their pages go back to it when the block dies; smaller ones from the C heap. A
+// block of size 0 still has a valid, aligned, non-null address.
 class HostBlock {
  public:
   static constexpr size_t kMapThreshold = size_t{32} << 20;

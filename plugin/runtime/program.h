@@ -41,14 +41,16 @@ class Program {
   // Bytes of machine code and read-only data.
   uint64_t code_size() const { return image_.size(); }
 
-  // Runs the program and returns when it is done. `inputs` and `outputs` hold one 64-byte aligned pointer per BufferDesc; aliased pairs are
-  // equal, as program_abi.h demands of the caller. Throws the error that the program reports.
+  // Runs the program and returns when it is done. `inputs` and `outputs` hold one 64-byte aligned
+  // pointer per BufferDesc; aliased pairs are equal, as program_abi.h demands of the caller. Throws
+  // the error that the program reports.
   void Run(ThreadPool& pool, void* const* inputs, void* const* outputs) const;
 
  private:
   explicit Program(std::string artifact_bytes);
 
-  // A run's scratch block; blocks are kept between runs, one per run that was ever in flight at the same time.
+  // A run's scratch block; blocks are kept between runs, one per run that was ever in flight at the
+  // same time.
   HostBlock TakeScratch() const;
   void ReturnScratch(HostBlock block) const;
 

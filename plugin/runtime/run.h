@@ -1,4 +1,5 @@
-// The state of one run of a program: what compiled code passes back to the treadle_* functions, unseen.
+// The state of one run of a program: what compiled code passes back to the treadle_* functions,
+// unseen.
 #ifndef TREADLE_PLUGIN_RUNTIME_RUN_H_
 #define TREADLE_PLUGIN_RUNTIME_RUN_H_
 
@@ -12,7 +13,8 @@
 struct TreadleRun {
   explicit TreadleRun(treadle::ThreadPool& thread_pool) : pool(thread_pool) {}
 
-  // The first error wins: later ones are usually its consequences. Called by the entry's thread only.
+  // The first error wins: later ones are usually its consequences. Called by the entry's thread
+  // only.
   int32_t Fail(int32_t status, std::string message) {
     if (code == 0) {
       code = status;
@@ -28,8 +30,9 @@ struct TreadleRun {
 
 namespace treadle {
 
-// Calls `body()` for a treadle_* function: what it throws becomes the run's error and the function's return value, because no exception
-// may cross compiled frames, which have no unwind tables.
+// Calls `body()` for a treadle_* function: what it throws becomes the run's error and the
+// function's return value, because no exception may cross compiled frames, which have no unwind
+// tables.
 template <typename Body>
 int32_t Guarded(TreadleRun* run, const char* what, Body&& body) noexcept {
   try {

@@ -10,11 +10,12 @@
 
 namespace treadle {
 
-// `num_threads` counts the caller: a pool of one never starts a thread. Workers start with the first call that can use them, so a process
-// that forks before that carries none.
+// `num_threads` counts the caller: a pool of one never starts a thread. Workers start with the
+// first call that can use them, so a process that forks before that carries none.
 class ThreadPool {
  public:
-  // CPUs that this process may use: the affinity mask, cut to the cgroup's CPU quota (v1 and v2), rounded up, at least 1.
+  // CPUs that this process may use: the affinity mask, cut to the cgroup's CPU quota (v1 and v2),
+  // rounded up, at least 1.
   static int DefaultThreads();
 
   explicit ThreadPool(int num_threads);
@@ -24,9 +25,10 @@ class ThreadPool {
 
   int size() const { return size_; }
 
-  // Calls `kernel(params, begin, end)` on pieces of [0, n), each of at least `grain` iterations except perhaps the last, and returns when
-  // all are done. The caller takes part. A call from inside a kernel, from a forked child, or with nothing to share runs inline. Any number
-  // of threads may call at once. Kernels do not throw.
+  // Calls `kernel(params, begin, end)` on pieces of [0, n), each of at least `grain` iterations
+  // except perhaps the last, and returns when all are done. The caller takes part. A call from
+  // inside a kernel, from a forked child, or with nothing to share runs inline. Any number of
+  // threads may call at once. Kernels do not throw.
   void ParallelFor(int64_t n, int64_t grain, TreadleKernelFn kernel, void* const* params);
 
   // The same for a callable `void(int64_t begin, int64_t end)`, which must not throw.
@@ -36,7 +38,10 @@ class ThreadPool {
     void* params[1] = {const_cast<void*>(static_cast<const void*>(&body))};
     ParallelFor(
         n, grain,
-        [](void* const* p, int64_t begin, int64_t end) { (*static_cast<Callable*>(p[0]))(begin, end); }, params);
+        [](void* const* p, int64_t begin, int64_t end) {
+          (*static_cast<Callable*>(p[0]))(begin, end);
+        },
+        params);
   }
 
   // True in a thread that is inside one of ParallelFor's kernels.
