@@ -83,7 +83,7 @@ def install(python: str, wheels: Path, requirements: Path) -> None:
     """Installs the locked packages from a wheelhouse, with no index."""
     command = [python, "-m", "pip", "install", *PIP_OPTIONS, "--no-index", "--no-deps"]
     command += ["--require-hashes", "--find-links", str(wheels), "-r", str(requirements)]
-    _run(command, f"Installing {requirements.name} from {wheels}")
+    _run(command, f"Installing {requirements.name} from {wheels} (if it is damaged, delete the folder)")
 
 
 def _download(python: str, into: Path, requirements: Path, *options: str) -> None:

@@ -11,6 +11,7 @@ load(":interpreter.bzl", "INTERPRETER_VARIABLES", "run_environment")
 _DEFS = '''"""Generated: the environment made from third_party/python/lock/{lock}."""
 
 PYTHON = "{python}"
+LOCK = "{lock}"
 JAXLIB = "{jaxlib}"
 PYTHON_VERSION = "{python_version}"
 WHEELHOUSE = "{wheelhouse}"

@@ -25,7 +25,7 @@ unset PYTHONHOME
 {exports}
 if [[ -n "${{TEST_TMPDIR:-}}" ]]; then
   # A test writes nothing into the caller's home and takes nothing from it.
-  export HOME="$TEST_TMPDIR" XDG_CACHE_HOME="$TEST_TMPDIR/cache" MPLBACKEND=Agg
+  export HOME="$TEST_TMPDIR" TMPDIR="$TEST_TMPDIR" XDG_CACHE_HOME="$TEST_TMPDIR/cache" MPLBACKEND=Agg
 fi
 {command}
 """
