@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from treadle.compiler.ir import types as t
-from treadle.compiler.ir.types import DType
+from treadle.compiler.ir.types import DType, row_major_strides
 from treadle.compiler.loops.ir import Apply, Const, Expr, Index, IndexValue, InRange, Load, Param, Var
 
 
@@ -176,3 +176,39 @@ def _wrap(value: int, dtype: DType) -> object:
     if dtype.is_signed and value >> (bits - 1):
         value -= 1 << bits
     return value
+
+
+def divide_coordinates(
+    builder: Builder, at: Sequence[Index], from_shape: Sequence[int], to_shape: Sequence[int]
+) -> tuple[Index, ...]:
+    """Coordinates, in an array of `to_shape`, of the element at `at` in one of `from_shape` with the same number of elements.
+
+    Works group by group (the shortest runs of dimensions with equal products), so that a split or merge of dimensions stays affine.
+    """
+    result: list[Index] = []
+    i, j = 0, 0
+    while j < len(to_shape) or i < len(from_shape):
+        first_i, first_j = i, j
+        size_i = from_shape[i] if i < len(from_shape) else 1
+        size_j = to_shape[j] if j < len(to_shape) else 1
+        i, j = min(i + 1, len(from_shape)), min(j + 1, len(to_shape))
+        while size_i != size_j:
+            if size_i < size_j:
+                size_i *= from_shape[i]
+                i += 1
+            else:
+                size_j *= to_shape[j]
+                j += 1
+        result.extend(_regroup(builder, at[first_i:i], from_shape[first_i:i], to_shape[first_j:j]))
+    return tuple(result)
+
+
+def _regroup(builder: Builder, at: Sequence[Index], from_shape: Sequence[int], to_shape: Sequence[int]) -> list[Index]:
+    if tuple(from_shape) == tuple(to_shape):
+        return list(at)
+    linear = linear_index(at, row_major_strides(tuple(from_shape)))
+    coordinates: list[Index] = []
+    for extent in reversed(to_shape[1:]):
+        linear, remainder = builder.divmod_index(linear, extent)
+        coordinates.append(remainder)
+    return [linear, *reversed(coordinates)] if to_shape else []

@@ -1,0 +1,1 @@
+"""How ops run: each tensor op's rule that gives one element of its result as a loop-IR expression, and fusions as kernels."""
