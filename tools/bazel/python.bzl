@@ -20,7 +20,7 @@ else
 fi
 export RUNFILES_DIR="$runfiles"
 root="$runfiles/{workspace}"
-export PYTHONPATH="$root" PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$root" PYTHONNOUSERSITE=1
 unset PYTHONHOME
 {exports}
 if [[ -n "${{TEST_TMPDIR:-}}" ]]; then
