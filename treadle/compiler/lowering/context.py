@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.compiler.errors import CompileError, StatusCode
-from treadle.compiler.ir.core import Op, Region, Value
+from treadle.compiler.ir.core import Region, Value
 from treadle.compiler.lowering import registry
 from treadle.compiler.lowering.registry import Coordinates
-from treadle.compiler.loops.build import Builder, divide_coordinates, linear_index
+from treadle.compiler.loops.build import Builder, divide_coordinates, index_of, linear_index
 from treadle.compiler.loops.ir import Expr, Index, Param, Var
 
 
 class Context:
     """Lowers the values of one kernel.
 
-    A value is either *bound* to a buffer (a parameter or local array), and then an element is a load; or it is computed by its op's element
-    rule from the elements of its operands. `bound` maps a value to (buffer number, coordinate offset ignored: row-major, own shape).
+    A value is *bound* to a buffer (parameter or local array; row-major in its own shape), and then an element is a load; or *given* as an
+    expression that is right wherever it is asked for (an accumulator); or computed by its op's element rule from its operands' elements.
     """
 
     def __init__(self, builder: Builder):
         self.builder = builder
         self.bound: dict[Value, int] = {}
-        # Values bound to a local array hold one iteration of the outer loops: these leading dimensions are dropped when indexing.
+        self.given: dict[Value, Expr] = {}
+        # Values bound to a local array hold one iteration of the outer loops: so many leading dimensions are dropped when indexing.
         self.local_drop: dict[Value, int] = {}
         self._memo: dict[tuple[Value, Coordinates, Expr | None], Expr] = {}
 
@@ -39,6 +40,8 @@ class Context:
         return found
 
     def _element(self, value: Value, at: Coordinates, mask: Expr | None) -> Expr:
+        if value in self.given:
+            return self.given[value]
         buffer = self.bound.get(value)
         if buffer is not None:
             return self.builder.load(value.type.dtype, buffer, self.position(value, at), mask)
@@ -94,15 +97,5 @@ def combiner_kind(combiner: Sequence[Expr]) -> str | None:
 
 def loop_vars(shape: Sequence[int]) -> tuple[tuple[Var, ...], Coordinates]:
     """Fresh loop variables over `shape` and the coordinates they give."""
-    from treadle.compiler.loops.build import index_of
-
     variables = tuple(Var(extent) for extent in shape)
     return variables, tuple(index_of(v) for v in variables)
-
-
-def scalar_op_names(region: Region) -> list[str]:
-    """Names of the ops in a region, for messages."""
-    return [op.name for op in region.ops]
-
-
-__all__ = ["Context", "Op", "combiner_kind", "loop_vars", "scalar_op_names"]

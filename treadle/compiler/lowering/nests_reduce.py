@@ -1,0 +1,247 @@
+"""Reductions, windows, small products and convolutions: a nest with a reduction, and elementwise work on its results in the stores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+from treadle.compiler.ir import types as t
+from treadle.compiler.ir.core import Op, Value
+from treadle.compiler.ir.types import DType, TensorType
+from treadle.compiler.lowering.context import Context, combiner_kind, loop_vars
+from treadle.compiler.lowering.fusions import FusionBody, KernelCall, KernelMaker
+from treadle.compiler.lowering.linear import dot_coordinates, product, product_dtype
+from treadle.compiler.lowering.reduction import accumulator_dtype, reduce_coordinates, split_operands, window_coordinates
+from treadle.compiler.lowering.registry import Coordinates
+from treadle.compiler.lowering.shape import ints
+from treadle.compiler.loops.build import add_index, index_of, linear_index, scale_index
+from treadle.compiler.loops.ir import Acc, Expr, Index, Nest, Param, Reduction, Store, Var
+
+# A reduction of at least this many elements to fewer than SPLIT_RESULTS results is cut into partial reductions for the threads.
+SPLIT_ELEMENTS = 1 << 16
+SPLIT_RESULTS = 64
+MAX_PARTS = 32
+
+
+def lower_reduce(body: FusionBody) -> list[KernelCall]:
+    """The one reducing op of the region is `attrs["root"]`-th; other ops come before it (inlined) or after (in the stores)."""
+    root = body.region.ops[cast(int, body.op.attrs["root"])]
+    if all(outside.type.size == 0 for _, outside in body.results):
+        return []
+    if root.name == "reduce":
+        split = _split_point(root)
+        if split is not None:
+            return _lower_split(body, root, split)
+    maker = body.maker()
+    loops, at, reduction = _nest_of(maker, root)
+    return [maker.finish([_finish_nest(maker, body, root, loops, at, reduction)])]
+
+
+def make_reduction(
+    ctx: Context, variables: Sequence[Var], inits: list[Expr], inputs: list[Expr], combiner: tuple[Expr, ...]
+) -> Reduction:
+    """A Reduction; 16-bit float sums are moved to f32."""
+    kind = combiner_kind(combiner)
+    dtypes = tuple(accumulator_dtype(e.dtype, kind) for e in inits)
+    if dtypes != tuple(e.dtype for e in inits):
+        (wide,) = dtypes
+        b = ctx.builder
+        inits = [b.apply(wide, "convert", [inits[0]])]
+        inputs = [b.apply(wide, "convert", [inputs[0]])]
+        combiner = (b.apply(wide, cast(str, kind), [b.param(wide, 0), b.param(wide, 1)]),)
+    return Reduction(tuple(variables), tuple(inits), tuple(inputs), combiner, kind, dtypes)
+
+
+def accumulated(ctx: Context, root: Op, reduction: Reduction) -> list[Expr]:
+    """The results of `root` as expressions of its accumulators."""
+    return [
+        ctx.builder.apply(value.type.dtype, "convert", [Acc(dtype, i)])
+        for i, (value, dtype) in enumerate(zip(root.results, reduction.acc_dtypes, strict=True))
+    ]
+
+
+def _nest_of(maker: KernelMaker, root: Op) -> tuple[tuple[Var, ...], Coordinates, Reduction]:
+    if root.name == "convolution":
+        return _convolution_nest(maker, root)
+    loops, at = loop_vars(root.results[0].type.shape)
+    return loops, at, _reduction_of(maker.context, root, at)
+
+
+def _reduction_of(ctx: Context, root: Op, at: Coordinates) -> Reduction:
+    if root.name == "dot_general":
+        extents = [root.operands[0].type.shape[d] for d in ints(root, "lhs_contracting_dimensions")]
+        variables, inner = loop_vars(extents)
+        left_at, right_at = dot_coordinates(root, at, inner)
+        term = product(ctx, root, ctx.element(root.operands[0], left_at), ctx.element(root.operands[1], right_at))
+        return sum_of(ctx, product_dtype(root), variables, term)
+    inputs, init_values = split_operands(root)
+    inits = [ctx.element(v, ()) for v in init_values]
+    combiner = ctx.combiner(root.regions[0])
+    if root.name == "reduce":
+        variables, inner = loop_vars([inputs[0].type.shape[d] for d in ints(root, "dimensions")])
+        source = reduce_coordinates(root, at, inner)
+        return make_reduction(ctx, variables, inits, [ctx.element(v, source) for v in inputs], combiner)
+    variables, inner = loop_vars(ints(root, "window_dimensions"))
+    source, inside = window_coordinates(ctx, root, at, inner)
+    elements = []
+    for value, init in zip(inputs, inits, strict=True):
+        element = ctx.element(value, source, inside)
+        if inside is not None:
+            element = ctx.builder.apply(init.dtype, "select", [inside, element, init])
+        elements.append(element)
+    return make_reduction(ctx, variables, inits, elements, combiner)
+
+
+def sum_of(ctx: Context, dtype: DType, variables: Sequence[Var], term: Expr) -> Reduction:
+    """The sum (disjunction for pred) of `term` over `variables`."""
+    b = ctx.builder
+    name = "or" if dtype is t.PRED else "add"
+    combiner = (b.apply(dtype, name, [b.param(dtype, 0), b.param(dtype, 1)]),)
+    return Reduction(tuple(variables), (b.const(dtype, 0),), (term,), combiner, name, (dtype,))
+
+
+def _finish_nest(
+    maker: KernelMaker, body: FusionBody, root: Op, loops: tuple[Var, ...], at: Coordinates, reduction: Reduction
+) -> Nest:
+    """Stores of all results of the fusion, elementwise work after the reduction included."""
+    ctx = maker.context
+    ctx.given.update(zip(root.results, accumulated(ctx, root, reduction), strict=True))
+    shape = root.results[0].type.shape
+    stores = []
+    for inside, outside in body.results:
+        own = ctx.reshaped(at, shape, inside.type.shape)
+        value = ctx.element(inside, own)
+        stores.append(Store(maker.output(outside), linear_index(own, inside.type.strides()), value))
+    return Nest(loops, tuple(stores), reduction)
+
+
+def _convolution_nest(maker: KernelMaker, op: Op) -> tuple[tuple[Var, ...], Coordinates, Reduction]:
+    """Convolution as StableHLO defines it; features (and batches) are split into (group, within group) loops to stay affine."""
+    ctx, b = maker.context, maker.builder
+    lhs, rhs = op.operands
+    groups, batch_groups = cast(int, op.attrs["feature_group_count"]), cast(int, op.attrs["batch_group_count"])
+    out_shape = op.result.type.shape
+    batch_dim, feature_dim = cast(int, op.attrs["output_batch_dimension"]), cast(int, op.attrs["output_feature_dimension"])
+    per_group = out_shape[feature_dim] // (groups * batch_groups)
+    group, feature = Var(groups * batch_groups), Var(per_group)
+    loops: list[Var] = []
+    at: list[Index] = []
+    for dim, extent in enumerate(out_shape):
+        if dim == feature_dim:
+            loops += [group, feature]
+            at.append(add_index(index_of(group, per_group), index_of(feature)))
+        else:
+            loops.append(Var(extent))
+            at.append(index_of(loops[-1]))
+    in_features = rhs.type.shape[cast(int, op.attrs["kernel_input_feature_dimension"])]
+    channel = Var(in_features)
+    lhs_at: list[Index] = [Index()] * lhs.type.rank
+    rhs_at: list[Index] = [Index()] * rhs.type.rank
+    batch_size = out_shape[batch_dim]
+    lhs_at[cast(int, op.attrs["input_batch_dimension"])] = (
+        add_index(at[batch_dim], index_of(group, batch_size)) if batch_groups > 1 else at[batch_dim]
+    )
+    lhs_at[cast(int, op.attrs["input_feature_dimension"])] = (
+        add_index(index_of(channel), index_of(group, in_features)) if groups > 1 else index_of(channel)
+    )
+    rhs_at[cast(int, op.attrs["kernel_input_feature_dimension"])] = index_of(channel)
+    rhs_at[cast(int, op.attrs["kernel_output_feature_dimension"])] = at[feature_dim]
+    spatial: list[Var] = []
+    inside: Expr | None = None
+    rows = zip(
+        ints(op, "input_spatial_dimensions"), ints(op, "kernel_spatial_dimensions"), ints(op, "output_spatial_dimensions"),
+        ints(op, "window_strides"), cast(Sequence[tuple[int, int]], op.attrs["padding"]), ints(op, "lhs_dilation"),
+        ints(op, "rhs_dilation"), cast(Sequence[bool], op.attrs["window_reversal"]), strict=True,
+    )  # fmt: skip
+    for in_dim, kernel_dim, out_dim, stride, (low, _high), base, dilation, reverse in rows:
+        window = Var(rhs.type.shape[kernel_dim])
+        spatial.append(window)
+        w = index_of(window)
+        rhs_at[kernel_dim] = add_index(Index(window.extent - 1), scale_index(w, -1)) if reverse else w
+        position = add_index(add_index(scale_index(at[out_dim], stride), scale_index(w, dilation)), Index(-low))
+        extent = lhs.type.shape[in_dim]
+        inside = b.both(inside, b.in_range(position, 0, (extent - 1) * base + 1))
+        if base > 1:
+            lift = (max(low, 0) // base + 1) * base
+            quotient, remainder = b.divmod_index(add_index(position, Index(lift)), base)
+            inside = b.both(inside, b.in_range(remainder, 0, 1))
+            position = add_index(quotient, Index(-(lift // base)))
+        lhs_at[in_dim] = position
+    left = ctx.element(lhs, tuple(lhs_at), inside)
+    term = product(ctx, op, left, ctx.element(rhs, tuple(rhs_at)))
+    return tuple(loops), tuple(at), sum_of(ctx, product_dtype(op), [*spatial, channel], term)
+
+
+def _split_point(root: Op) -> int | None:
+    """Into how many parts the outermost reduced dimension is cut, or None when the reduction stays whole."""
+    inputs, _ = split_operands(root)
+    dims = ints(root, "dimensions")
+    results = root.results[0].type.size
+    if not dims or len(inputs) != 1 or results >= SPLIT_RESULTS:
+        return None
+    extents = [inputs[0].type.shape[d] for d in dims]
+    if math.prod(extents) < SPLIT_ELEMENTS:
+        return None
+    from treadle.compiler.loops.build import Builder
+
+    if combiner_kind(Context(Builder()).combiner(root.regions[0])) is None:
+        return None
+    return next((parts for parts in range(MAX_PARTS, 3, -1) if extents[0] % parts == 0), None)
+
+
+def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall]:
+    """Two kernels: `parts` partial reductions (in parallel), then the reduction of those with everything that follows."""
+    inputs, _ = split_operands(root)
+    dims = ints(root, "dimensions")
+    shape = root.results[0].type.shape
+    first = body.maker()
+    ctx = first.context
+    part = Var(parts)
+    loops, at = loop_vars(shape)
+    inner_vars, inner = loop_vars([inputs[0].type.shape[dims[0]] // parts, *(inputs[0].type.shape[d] for d in dims[1:])])
+    cut = (add_index(index_of(part, inner_vars[0].extent), inner[0]), *inner[1:])
+    element = ctx.element(inputs[0], reduce_coordinates(root, at, cut))
+    combiner = ctx.combiner(root.regions[0])
+    identity = ctx.builder.const(element.dtype, _identity(cast(str, combiner_kind(combiner)), element.dtype))
+    reduction = make_reduction(ctx, inner_vars, [identity], [element], combiner)
+    (dtype,) = reduction.acc_dtypes
+    partial = Value(TensorType(dtype, (parts, *shape)))
+    store = Store(
+        first.output(partial),
+        linear_index([index_of(part), *at], partial.type.strides()),
+        Acc(dtype, 0),
+    )
+    calls = [first.finish([Nest((part, *loops), (store,), reduction)])]
+
+    second = KernelMaker({**body.reads, partial: partial})
+    ctx = second.context
+    b = ctx.builder
+    loops, at = loop_vars(shape)
+    (variable,), (position,) = loop_vars([parts])
+    init = b.apply(dtype, "convert", [ctx.element(split_operands(root)[1][0], ())])
+    element = ctx.element(partial, (position, *at))
+    name = cast(str, reduction.kind)
+    wide_combiner = (b.apply(dtype, name, [Param(dtype, 0), Param(dtype, 1)]),)
+    final = Reduction((variable,), (init,), (element,), wide_combiner, name, (dtype,))
+    calls.append(second.finish([_finish_nest(second, body, root, loops, at, final)]))
+    return calls
+
+
+def _identity(kind: str, dtype: DType) -> object:
+    """The neutral element of a reassociable combiner."""
+    if kind in ("add", "or", "xor"):
+        # -0.0 is the neutral element of a float sum: 0.0 would turn a sum of nothing but -0.0 into 0.0.
+        return -0.0 if kind == "add" and dtype.is_float else 0
+    if kind == "multiply":
+        return 1
+    if kind == "and":
+        return True if dtype is t.PRED else (1 << dtype.bits) - 1 if not dtype.is_signed else -1
+    import numpy as np
+
+    if dtype is t.PRED:
+        return kind == "minimum"
+    if dtype.is_float:
+        return -np.inf if kind == "maximum" else np.inf
+    info = np.iinfo(dtype.numpy)
+    return info.min if kind == "maximum" else info.max
