@@ -1,0 +1,68 @@
+"""What JAX says of the program's arguments and results, in attributes of `main`."""
+
+from __future__ import annotations
+
+from treadle.compiler.errors import CompileError, StatusCode
+from treadle.compiler.frontend.mlir import ir
+from treadle.compiler.ir.core import Input, Output
+
+
+def inputs(main: ir.Operation, count: int, num_outputs: int) -> list[Input]:
+    """One Input per argument of `main`.
+
+    An argument with `tf.aliasing_output` is donated and its memory goes to that output; one with
+    `jax.buffer_donor` is donated and the compiler may choose an output.
+
+    Raises:
+      CompileError: INVALID_ARGUMENT if two arguments alias one output, or one that is not there.
+    """
+    result = []
+    owner: dict[int, int] = {}
+    for index, attributes in enumerate(_dictionaries(main, "arg_attrs", count)):
+        item = Input()
+        if attributes is not None:
+            item.memory_kind = _string(attributes, "mhlo.memory_kind")
+            if "tf.aliasing_output" in attributes:
+                item.alias = int(ir.IntegerAttr(attributes["tf.aliasing_output"]).value)
+                item.donated = True
+                _check_alias(item.alias, index, num_outputs, owner)
+            if "jax.buffer_donor" in attributes:
+                item.donated = True
+        result.append(item)
+    return result
+
+
+def _check_alias(output: int, index: int, num_outputs: int, owner: dict[int, int]) -> None:
+    if not 0 <= output < num_outputs:
+        problem = f"which is not one of its {num_outputs} outputs"
+    elif output in owner:
+        problem = f"and so does argument {owner[output]}"
+    else:
+        owner[output] = index
+        return
+    raise CompileError(
+        StatusCode.INVALID_ARGUMENT,
+        f"Argument {index} of the program asks to share memory with output {output}, {problem}.",
+    )
+
+
+def outputs(main: ir.Operation, count: int) -> list[Output]:
+    """One Output per result of `main`."""
+    result = []
+    for attributes in _dictionaries(main, "res_attrs", count):
+        item = Output()
+        if attributes is not None:
+            item.memory_kind = _string(attributes, "mhlo.memory_kind")
+        result.append(item)
+    return result
+
+
+def _dictionaries(main: ir.Operation, name: str, count: int) -> list[ir.DictAttr | None]:
+    if name not in main.attributes:
+        return [None] * count
+    listed = [a if isinstance(a, ir.DictAttr) and len(a) else None for a in ir.ArrayAttr(main.attributes[name])]
+    return listed[:count] + [None] * (count - len(listed))
+
+
+def _string(attributes: ir.DictAttr, name: str) -> str:
+    return str(ir.StringAttr(attributes[name]).value) if name in attributes else ""
