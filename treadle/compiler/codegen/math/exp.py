@@ -1,0 +1,133 @@
+"""The exponential family: e^x, e^x - 1, logistic and tanh.
+
+Reduction (Cody and Waite): x = k ln 2 + r with |r| <= ln(2)/2, k an integer. ln 2 is split in two
+parts of which the first has so few bits that k times it is exact. Then
+e^r = 1 + r + r^2 q(r) with a minimax q, and e^x = 2^k e^r.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from treadle.compiler.codegen.math import coefficients as c
+from treadle.compiler.codegen.math.build import DOUBLE, FLOAT, Emitter, Value
+
+LOG2_E = 1.4426950408889634
+
+
+@dataclasses.dataclass(frozen=True)
+class _Constants:
+    """What differs between the two types."""
+
+    ln2_high: float
+    ln2_low: float
+    overflow: float  # from here on e^x is infinite
+    underflow: float  # up to here e^x is zero
+    expm1_floor: float  # up to here e^x - 1 is -1
+    tanh_limit: float  # from here on tanh is 1
+    tiny: float  # up to here e^x - 1 and tanh x round to x
+    exp: tuple[float, ...]
+    expm1: tuple[float, ...]
+
+
+_CONSTANTS = {
+    FLOAT: _Constants(
+        ln2_high=0.693359375,
+        ln2_low=-2.12194440054690583e-4,
+        overflow=89.0,
+        underflow=-104.5,
+        expm1_floor=-18.0,
+        tanh_limit=9.1,
+        tiny=2.0**-26,
+        exp=c.EXP_F32,
+        expm1=c.EXPM1_F32,
+    ),
+    DOUBLE: _Constants(
+        ln2_high=6.93147180369123816490e-01,
+        ln2_low=1.90821492927058770002e-10,
+        overflow=710.0,
+        underflow=-746.0,
+        expm1_floor=-40.0,
+        tanh_limit=20.0,
+        tiny=2.0**-54,
+        exp=c.EXP_F64,
+        expm1=c.EXPM1_F64,
+    ),
+}
+
+
+def _reduce(e: Emitter, x: Value, fit: tuple[float, ...]) -> tuple[Value, Value, Value]:
+    """The integer k, t = x - k ln2_high (exact), and e^r - 1 - t for r = t - k ln2_low.
+
+    Keeping t apart saves the rounding of r. For NaN k is arbitrary and the others are NaN.
+    """
+    constants = _CONSTANTS[x.element]
+    exponent, whole = e.round_to_int(x * LOG2_E)
+    t = e.fma(whole, -constants.ln2_high, x)
+    low = whole * constants.ln2_low
+    r = t - low
+    return exponent, t, e.fma(r * r, e.polynomial(r, fit), -low)
+
+
+def scale_by_power(e: Emitter, x: Value, exponent: Value) -> Value:
+    """x * 2^exponent in two steps, so that the exponent may reach from the smallest subnormal to
+    overflow, and only the second step rounds. |exponent| <= 2 * 1022 (2 * 126)."""
+    # A logical shift of a biased number: AVX2 has no arithmetic shift of 64-bit lanes.
+    bias = 4096 if exponent.element != "i32" else 512
+    half = ((exponent + bias) >> 1) - bias // 2
+    return (x * e.exponent_scale(half)) * e.exponent_scale(exponent - half)
+
+
+def exponential(e: Emitter, x: Value) -> Value:
+    """e^x."""
+    constants = _CONSTANTS[x.element]
+    clamped = e.at_least(e.at_most(x, constants.overflow), constants.underflow)
+    exponent, t, tail = _reduce(e, clamped, constants.exp)
+    high, low = e.fast_two_sum(e.const(x.element, 1.0), t)
+    return scale_by_power(e, high + (low + tail), exponent)
+
+
+def _expm1(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """(e^x - 1) / 2 as a high and a low part, without the sign of zero; x is between expm1_floor
+    and overflow.
+
+    2^k (1 + p) - 1 = (2^k - 1) + 2^k p with p = e^r - 1, of which the first is never the smaller
+    one unless it is zero. The half of it, since 2^k overflows for the last k.
+    """
+    exponent, t, tail = _reduce(e, x, _CONSTANTS[x.element].expm1)
+    scale = e.exponent_scale(exponent - 1)
+    high, low = e.fast_two_sum(scale - 0.5, t * scale)
+    return e.fast_two_sum(high, e.fma(tail, scale, low))
+
+
+def exponential_minus_one(e: Emitter, x: Value) -> Value:
+    """e^x - 1, accurate near 0."""
+    constants = _CONSTANTS[x.element]
+    clamped = e.at_least(e.at_most(x, constants.overflow), constants.expm1_floor)
+    result = _expm1(e, clamped)[0] * 2.0
+    # Halving and doubling loses the last bit of a subnormal; there e^x - 1 rounds to x.
+    return e.select(e.abs(x).lt(constants.tiny), x, result)
+
+
+def logistic(e: Emitter, x: Value) -> Value:
+    """1 / (1 + e^-x): as 1 / (1 + t) or t / (1 + t) with t = e^-|x|, which cannot overflow."""
+    t = exponential(e, -e.abs(x))
+    total, lost = e.fast_two_sum(e.const(x.element, 1.0), t)
+    ratio = e.select(x.lt(0.0), t, 1.0) / total
+    # What the rounding of 1 + t did to the ratio, with 1 / (1 + t) taken as 1 - t/2.
+    return e.fma(ratio * lost, e.fma(t, 0.5, -1.0), ratio)
+
+
+def tanh(e: Emitter, x: Value) -> Value:
+    """tanh |x| = h / (h + 1) with h = (e^(2 |x|) - 1) / 2."""
+    constants = _CONSTANTS[x.element]
+    magnitude = e.abs(x)
+    clamped = e.at_most(magnitude, constants.tanh_limit)
+    h, h_low = _expm1(e, clamped + clamped)
+    total = h + 1.0
+    ratio = h / total
+    # To first order, what the low part of h and the rounding of h + 1 do to the ratio;
+    # 1 / (h + 1) is 1 - ratio.
+    lost = h_low + (h - (total - 1.0))
+    result = e.fma(e.fma(-ratio, lost, h_low), 1.0 - ratio, ratio)
+    return e.copysign(e.select(magnitude.lt(constants.tiny), magnitude, result), x)

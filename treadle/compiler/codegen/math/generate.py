@@ -1,0 +1,224 @@
+"""Makes the polynomial coefficients in coefficients.py: `python -m ...codegen.math.generate`.
+
+Each row of `FITS` names a function, the interval, the degree and the weight of the error; the
+coefficients are the weighted minimax ones, found by Remez's second algorithm on a dense grid in
+60-digit decimal arithmetic (nothing but the standard library), then rounded to the working type.
+The development environment needs this file only when a fit changes; a test runs it again and
+compares.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import pathlib
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Decimal, getcontext
+
+Function = Callable[[Decimal], Decimal]
+
+PRECISION = 60
+ONE = Decimal(1)
+HALF = Decimal("0.5")
+
+
+# ---- functions in decimal arithmetic (power series; the arguments are small)
+
+
+@functools.lru_cache(maxsize=1)
+def pi() -> Decimal:
+    """By Machin's formula."""
+    return 4 * (4 * atan(ONE / 5) - atan(ONE / 239))
+
+
+def _series(first: Decimal, ratio: Callable[[int], Decimal]) -> Decimal:
+    """first * (1 + ratio(1) + ratio(1) ratio(2) + ...)."""
+    total = term = first
+    k = 1
+    while term != 0 and total + term != total:
+        term = term * ratio(k)
+        total += term
+        k += 1
+    return total
+
+
+def sin(x: Decimal) -> Decimal:
+    return _series(x, lambda k: -x * x / ((2 * k) * (2 * k + 1)))
+
+
+def cos(x: Decimal) -> Decimal:
+    return _series(ONE, lambda k: -x * x / ((2 * k - 1) * (2 * k)))
+
+
+def atan(x: Decimal) -> Decimal:
+    """Halves the angle twice, then sums the series."""
+    for _ in range(2):
+        x = x / (1 + (1 + x * x).sqrt())
+    return 4 * _series(x, lambda k: -x * x * (2 * k - 1) / (2 * k + 1))
+
+
+def erf(x: Decimal) -> Decimal:
+    """2/sqrt(pi) e^(-x^2) x (1 + 2x^2/3 + ...): all terms positive, nothing cancels."""
+    total = _series(x, lambda k: 2 * x * x / (2 * k + 1))
+    return 2 / pi().sqrt() * (-x * x).exp() * total
+
+
+def log1p(x: Decimal) -> Decimal:
+    return (1 + x).ln()
+
+
+# ---- Remez
+
+
+def _solve(matrix: list[list[Decimal]], right: list[Decimal]) -> list[Decimal]:
+    """Gaussian elimination with partial pivoting."""
+    n = len(right)
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for column in range(n):
+        pivot = max(range(column, n), key=lambda i: abs(rows[i][column]))
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        for i in range(column + 1, n):
+            factor = rows[i][column] / rows[column][column]
+            for j in range(column, n + 1):
+                rows[i][j] -= factor * rows[column][j]
+    solution = [Decimal(0)] * n
+    for i in reversed(range(n)):
+        known = sum((rows[i][j] * solution[j] for j in range(i + 1, n)), Decimal(0))
+        solution[i] = (rows[i][n] - known) / rows[i][i]
+    return solution
+
+
+def evaluate(coefficients: Sequence[Decimal], x: Decimal) -> Decimal:
+    result = Decimal(0)
+    for coefficient in reversed(coefficients):
+        result = result * x + coefficient
+    return result
+
+
+def remez(
+    f: Function, low: Decimal, high: Decimal, degree: int, weight: Function
+) -> tuple[list[Decimal], Decimal]:
+    """Coefficients p of `degree` that minimise max |(p - f) * weight|, and that maximum."""
+    count = degree + 2
+    size = 24 * count
+    middle, radius = (low + high) / 2, (high - low) / 2
+    grid = [
+        middle - radius * Decimal(math.cos(math.pi * (i + 0.5) / size)) for i in range(size)
+    ]
+    grid = [x for x in grid if weight(x) != 0]
+    values = [f(x) for x in grid]
+    weights = [weight(x) for x in grid]
+    reference = [round(i * (len(grid) - 1) / (count - 1)) for i in range(count)]
+    coefficients: list[Decimal] = []
+    worst = Decimal(0)
+    for _ in range(40):
+        matrix = []
+        for sign, i in enumerate(reference):
+            powers = [grid[i] ** j if j else ONE for j in range(degree + 1)]
+            matrix.append([*powers, (-1) ** sign / weights[i]])
+        *coefficients, level = _solve(matrix, [values[i] for i in reference])
+        errors = [
+            (evaluate(coefficients, x) - v) * w
+            for x, v, w in zip(grid, values, weights, strict=True)
+        ]
+        worst = max(abs(e) for e in errors)
+        if worst <= abs(level) * Decimal("1.001"):
+            break
+        reference = _alternation(errors, count, reference)
+    return coefficients, worst
+
+
+def _alternation(errors: list[Decimal], count: int, previous: list[int]) -> list[int]:
+    """The largest error of every run of one sign, thinned to `count` points."""
+    extrema: list[int] = []
+    for i, error in enumerate(errors):
+        if extrema and (errors[extrema[-1]] > 0) == (error > 0):
+            if abs(error) > abs(errors[extrema[-1]]):
+                extrema[-1] = i
+        else:
+            extrema.append(i)
+    while len(extrema) > count:
+        extrema.pop(0 if abs(errors[extrema[0]]) < abs(errors[extrema[-1]]) else -1)
+    return extrema if len(extrema) == count else previous
+
+
+# ---- the fits
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """One polynomial: `function` on [low, high], error measured times `weight`."""
+
+    name: str
+    function: Function
+    low: Decimal
+    high: Decimal
+    degree: int
+    weight: Function
+    double: bool
+
+
+def _fits() -> list[Fit]:
+    """Every polynomial of this package. The docstrings of its users say how each one is used."""
+    half_ln2 = Decimal(2).ln() / 2 * Decimal("1.0001")
+    root = Decimal(2).sqrt()
+
+    def exp_tail(r: Decimal) -> Decimal:
+        return (r.exp() - 1 - r) / (r * r)
+
+    def exp_weight(r: Decimal) -> Decimal:
+        return r * r / r.exp()
+
+    def expm1_weight(r: Decimal) -> Decimal:
+        return r * r / (r.exp() - 1)
+
+    def log_tail(f: Decimal) -> Decimal:
+        return (log1p(f) - f + f * f / 2) / f**3
+
+    def log_weight(f: Decimal) -> Decimal:
+        return f**3 / log1p(f)
+
+    def atanh_tail(z: Decimal) -> Decimal:
+        s = z.sqrt()
+        return (((1 + s) / (1 - s)).ln() / s - 2) / z
+
+    log_low, log_high = root / 2 - 1, root - 1
+    z_high = (log_high / (2 + log_high)) ** 2 * Decimal("1.0001")
+    z_low = Decimal("1e-12")
+    fits = [
+        Fit("EXP_F32", exp_tail, -half_ln2, half_ln2, 4, exp_weight, False),
+        Fit("EXPM1_F32", exp_tail, -half_ln2, half_ln2, 5, expm1_weight, False),
+        Fit("LOG_F32", log_tail, log_low, log_high, 7, log_weight, False),
+        Fit("EXP_F64", exp_tail, -half_ln2, half_ln2, 9, exp_weight, True),
+        Fit("EXPM1_F64", exp_tail, -half_ln2, half_ln2, 10, expm1_weight, True),
+        Fit("LOG_F64", atanh_tail, z_low, z_high, 6, lambda z: z, True),
+    ]
+    return fits
+
+
+def _round(value: Decimal, double: bool) -> float:
+    number = float(value)
+    return number if double else float(struct.unpack("<f", struct.pack("<f", number))[0])
+
+
+def render() -> str:
+    """The text of coefficients.py."""
+    getcontext().prec = PRECISION
+    parts = [
+        '"""Minimax coefficients, constant term first. Written by generate.py; do not edit."""\n'
+    ]
+    for fit in _fits():
+        coefficients, worst = remez(fit.function, fit.low, fit.high, fit.degree, fit.weight)
+        parts.append(
+            f"# largest weighted error 2^{float(worst.ln() / Decimal(2).ln()):.1f}\n"
+            f"{fit.name} = (\n"
+            + "".join(f"    {_round(c, fit.double)!r},\n" for c in coefficients)
+            + ")\n"
+        )
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    pathlib.Path(__file__).with_name("coefficients.py").write_text(render())
