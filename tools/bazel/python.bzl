@@ -142,4 +142,16 @@ def treadle_py_test(name, srcs, plugin = False, arguments = [], size = "small", 
     """
     if plugin:
         kwargs.update(plugin = _PLUGIN, plugin_files = _PLUGIN_FILES)
+    if native.package_name().startswith("tests"):
+        kwargs["data"] = kwargs.get("data", []) + ["//tests:conftest.py"]
     _test(name = name, srcs = srcs, arguments = arguments, size = size, **kwargs)
+
+def treadle_py_tests(srcs, **kwargs):
+    """One treadle_py_test for each file of `srcs`, named after it.
+
+    Args:
+      srcs: the test files.
+      **kwargs: as for treadle_py_test.
+    """
+    for src in srcs:
+        treadle_py_test(name = src.replace("/", "_")[:-len(".py")], srcs = [src], **kwargs)
