@@ -185,6 +185,8 @@ class Nest:
       independent: for a sequential nest, the loops over which iterations still never touch the same element.
       vector: the variable to run in SIMD lanes: one of `loops` or of `reduction.vars`, or None for scalar code. Set by the scheduler.
       unroll: the scheduler's wish for how many vectors of `vector` (or of accumulators) are in flight; 1 = no unrolling.
+      tile: further loops of which several iterations are in flight (a register tile): (variable, how many). Set by the scheduler.
+      lanes: elements in a vector; 1 when `vector` is None. Set by the scheduler.
     """
 
     loops: tuple[Var, ...]
@@ -194,6 +196,8 @@ class Nest:
     independent: tuple[Var, ...] = ()
     vector: Var | None = None
     unroll: int = 1
+    tile: tuple[tuple[Var, int], ...] = ()
+    lanes: int = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,73 @@
+"""Runs compiled kernels in the test's process: links the object with gcc and calls it through ctypes."""
+
+import ctypes
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from treadle.compiler.artifact import abi
+from treadle.compiler.codegen.kernel import emit_kernel
+from treadle.compiler.codegen.module import module_text
+from treadle.compiler.codegen.target import Target, target_for
+from treadle.compiler.loops.ir import Kernel
+from treadle.compiler.object.llvm import compile_module
+
+
+def host_features() -> int:
+    """Feature bits of this machine."""
+    flags = set(Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0].split())
+    names = {"sse4.2": "sse4_2", "lzcnt": "abm", "bmi": "bmi1", "avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16"}
+    names["avx512fp16"] = "avx512_fp16"
+    return sum(1 << bit for name, bit in abi.CPU_FEATURES.items() if names.get(name, name) in flags)
+
+
+HOST: Target = target_for(host_features())
+
+
+def narrowed(*names: str) -> Target:
+    """The host without the named features."""
+    return target_for(HOST.cpu_features & ~sum(1 << abi.CPU_FEATURES[name] for name in names))
+
+
+AVX2 = narrowed(*(name for name in abi.CPU_FEATURES if name.startswith("avx512")))
+SSE = narrowed(*(name for name in abi.CPU_FEATURES if name != "sse4.2" and name != "popcnt"))
+
+
+def link(code: bytes) -> ctypes.CDLL:
+    """Loads an object."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, result = Path(folder, "kernel.o"), Path(folder, "kernel.so")
+        source.write_bytes(code)
+        subprocess.run(["gcc", "-shared", "-o", str(result), str(source), "-lm"], check=True)
+        return ctypes.CDLL(str(result))
+
+
+class Compiled:
+    """A loaded kernel."""
+
+    def __init__(self, kernel: Kernel, target: Target = HOST):
+        self.kernel = kernel
+        self.text = module_text([emit_kernel(kernel, "k", target)])
+        self.library = link(compile_module(self.text, target))
+        self.function = self.library.k
+        self.function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+        self.function.restype = None
+
+    def run(self, buffers, pieces=None):
+        """Runs over the whole range, or over the given pieces of it; `buffers` are changed in place."""
+        for buffer, param in zip(buffers, self.kernel.params, strict=True):
+            assert buffer.size == param.size
+            assert buffer.dtype == param.dtype.numpy
+            assert buffer.flags.c_contiguous
+        pointers = (ctypes.c_void_p * max(len(buffers), 1))(*[buffer.ctypes.data for buffer in buffers])
+        for begin, end in pieces or [(0, self.kernel.range_extent())]:
+            self.function(ctypes.addressof(pointers), begin, end)
+
+
+def run_kernel(kernel: Kernel, buffers, target: Target = HOST, pieces=None):
+    """Compiles and runs; returns copies of the written buffers."""
+    work = [np.array(buffer, copy=True, order="C") for buffer in buffers]
+    Compiled(kernel, target).run(work, pieces)
+    return [work[i] for i, param in enumerate(kernel.params) if param.written]

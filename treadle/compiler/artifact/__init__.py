@@ -1,0 +1,1 @@
+"""What a compile yields: the artifact's layout and its packing."""

@@ -1,0 +1,215 @@
+"""Reductions: accumulators in registers, over the lanes of a vector and over several vectors in flight."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from treadle.compiler.codegen.text import register_type, vector
+from treadle.compiler.codegen.values import ValueEmitter
+from treadle.compiler.ir import types as t
+from treadle.compiler.ir.types import DType
+from treadle.compiler.loops.build import const_bits
+from treadle.compiler.loops.ir import Apply, Expr, Reduction, Var
+
+# (offsets of the parallel iterations in flight, which of the accumulators that one sum is spread over)
+AccKey = tuple[tuple[int, ...], int]
+Accumulators = dict[AccKey, list[str]]
+
+
+def identity_bits(kind: str, dtype: DType) -> int:
+    """The value that a reduction of this kind leaves every other value as it is with (-0.0 for sums of floats)."""
+    if kind in ("and", "or", "xor") or dtype is t.PRED:
+        neutral = kind in ("and", "multiply", "minimum")
+        return (1 << dtype.bits) - 1 if neutral else 0
+    if kind == "add":
+        return const_bits(dtype, -0.0 if dtype.is_float else 0)
+    if kind == "multiply":
+        return const_bits(dtype, 1)
+    if dtype.is_float:
+        return const_bits(dtype, float("-inf") if kind == "maximum" else float("inf"))
+    info = np.iinfo(dtype.numpy)
+    return const_bits(dtype, info.min if kind == "maximum" else info.max)
+
+
+class ReductionEmitter:
+    """Writes the loops of one reduction, for all the parallel iterations in flight.
+
+    Where the vector variable is one of the reduction's, every sum is spread over `unroll` vectors of partial sums, which start
+    at the identity and are joined at the end; otherwise every lane (or scalar) is one sum that starts at its `inits`.
+    """
+
+    def __init__(
+        self,
+        out: ValueEmitter,
+        reduction: Reduction,
+        outer: Sequence[tuple[int, ...]],
+        set_outer: Callable[[tuple[int, ...]], None],
+        factors: dict[Var, int],
+    ):
+        self.out = out
+        self.reduction = reduction
+        self.outer = outer
+        self.set_outer = set_outer
+        self.factors = factors
+        self.across = out.vector is not None and out.vector in reduction.vars
+        self.wide = out.lanes if self.across or out.vector is not None else 1
+        fused = self._fused_product()
+        self.fused = fused
+        inputs = list(reduction.inputs) if fused is None else list(fused.operands)
+        self.inits = out.analyse(reduction.inits)
+        self.inputs = out.analyse(inputs)
+        self.operands = inputs
+
+    def _fused_product(self) -> Apply | None:
+        """The product whose sum this is, if a fused multiply-add can take both; that rounds less, never more."""
+        r = self.reduction
+        source = r.inputs[0]
+        if r.kind == "add" and isinstance(source, Apply) and source.name == "multiply":
+            if r.acc_dtypes[0] in (t.F32, t.F64) and source.dtype is r.acc_dtypes[0] and self.out.target.has("fma"):
+                return source
+        return None
+
+    def _spread(self) -> int:
+        assert self.out.vector is not None
+        return self.factors.get(self.out.vector, 1) if self.across else 1
+
+    def emit(self) -> dict[tuple[int, ...], list[str]]:
+        """Writes the reduction here; returns the accumulators' final values for each parallel iteration in flight."""
+        out, r = self.out, self.reduction
+        start: Accumulators = {}
+        firsts: dict[tuple[int, ...], list[str]] = {}
+        for place in self.outer:
+            self.set_outer(place)
+            lanes, out.lanes = out.lanes, 1 if self.across else out.lanes
+            out.ensure(self.inits)
+            firsts[place] = [out.lanes_of(x) if self.wide > 1 else out.value(x) for x in r.inits]
+            out.lanes = lanes
+            if self.across:
+                assert r.kind is not None
+                neutral = out.fb.const(r.acc_dtypes[0], identity_bits(r.kind, r.acc_dtypes[0]), self.wide)
+                for i in range(self._spread()):
+                    start[place, i] = [neutral]
+            else:
+                start[place, 0] = firsts[place]
+        if any(var.extent == 0 for var in r.vars):
+            return firsts
+        final = self._loops(0, start)
+        if not self.across:
+            return {place: values for (place, _), values in final.items()}
+        results = {}
+        for place in self.outer:
+            total = self._join([final[place, i][0] for i in range(self._spread())], self.wide)
+            for_all = self._lane_tree(total)
+            results[place] = out.combine(r.combiner, [firsts[place][0], for_all], 1)
+        return results
+
+    def _loops(self, depth: int, accumulators: Accumulators) -> Accumulators:
+        out, r = self.out, self.reduction
+        if depth == len(r.vars):
+            return self._step(accumulators)
+        var = r.vars[depth]
+        factor = self.factors.get(var, 1)
+        lanes = out.lanes if var is out.vector else 1
+        step = factor * lanes
+        whole = var.extent // step * step
+        keys = list(accumulators)
+        types = [vector(register_type(d), self.wide) for d in r.acc_dtypes]
+
+        def write(start: int, stop: int, width: int, parts: int, masked: bool, acc: Accumulators) -> Accumulators:
+            carried = [(ty, value) for key in keys for ty, value in zip(types, acc[key], strict=True)]
+
+            def body(values: list[str]) -> list[str]:
+                inside = {key: values[i * len(types) : (i + 1) * len(types)] for i, key in enumerate(keys)}
+                previous, out.flight[var] = out.flight.get(var, 1), parts
+                saved_tail = out.tail
+                if masked:
+                    out.tail = out.tail_mask(var, stop)
+                after = self._loops(depth + 1, inside)
+                out.tail = saved_tail
+                out.flight[var] = previous
+                return [value for key in keys for value in after[key]]
+
+            results = out.loop(var, start, stop, width, carried, body)
+            return {key: results[i * len(types) : (i + 1) * len(types)] for i, key in enumerate(keys)}
+
+        if whole:
+            accumulators = write(0, whole, step, factor, False, accumulators)
+        if whole < var.extent:
+            if var is not out.vector:
+                return write(whole, var.extent, 1, 1, False, accumulators)
+            if out.target.masked_memory:
+                return write(whole, var.extent, lanes, 1, True, accumulators)
+            even = whole + (var.extent - whole) // lanes * lanes
+            if even > whole:
+                accumulators = write(whole, even, lanes, 1, False, accumulators)
+            if even < var.extent:
+                accumulators = write(even, var.extent, lanes, 1, True, accumulators)
+        return accumulators
+
+    def _step(self, accumulators: Accumulators) -> Accumulators:
+        """One iteration of all loops, times what is in flight."""
+        out, r = self.out, self.reduction
+        out.scopes[-1].bits |= out.inner_pin
+        current = dict(accumulators)
+        moving = [var for var in r.vars if out.flight.get(var, 1) > 1]
+        for choice in itertools.product(*[range(out.flight[var]) for var in moving]):
+            spread = 0
+            for var, i in zip(moving, choice, strict=True):
+                out.offset[var] = i * (out.lanes if var is out.vector else 1)
+                if var is out.vector and self.across:
+                    spread = i
+            for place in self.outer:
+                self.set_outer(place)
+                out.ensure(self.inputs)
+                current[place, spread] = self._accumulate(current[place, spread])
+        for var in moving:
+            out.offset[var] = 0
+        return current
+
+    def _accumulate(self, accumulators: list[str]) -> list[str]:
+        out, r = self.out, self.reduction
+        take: Callable[[Expr], str] = out.lanes_of if self.wide > 1 else out.value
+        values = [take(x) for x in self.operands]
+        if self.fused is not None:
+            element = register_type(r.acc_dtypes[0])
+            after = [out.fb.intrinsic("fma", element, self.wide, [*values, accumulators[0]])]
+        else:
+            after = out.combine(r.combiner, [*accumulators, *values], self.wide)
+        if out.tail is None or not self.across:
+            return after
+        flags = vector("i1", self.wide)
+        types = [vector(register_type(d), self.wide) for d in r.acc_dtypes]
+        return [
+            out.fb.op(f"select {flags} {out.tail}, {ty} {new}, {ty} {old}")
+            for ty, new, old in zip(types, after, accumulators, strict=True)
+        ]
+
+    def _join(self, values: list[str], lanes: int) -> str:
+        """All values by the combiner, as a balanced tree."""
+        while len(values) > 1:
+            paired = [
+                self.out.combine(self.reduction.combiner, values[i : i + 2], lanes)[0] if i + 1 < len(values) else values[i]
+                for i in range(0, len(values), 2)
+            ]
+            values = paired
+        return values[0]
+
+    def _lane_tree(self, value: str) -> str:
+        """All lanes of a vector by the combiner: halves onto each other."""
+        fb, element = self.out.fb, register_type(self.reduction.acc_dtypes[0])
+        lanes = self.wide
+        while lanes > 1:
+            half = lanes // 2
+            if half == 1:
+                ty = vector(element, 2)
+                parts = [fb.op(f"extractelement {ty} {value}, i64 {i}") for i in range(2)]
+            else:
+                orders = (tuple(range(half)), tuple(range(half, lanes)))
+                parts = [fb.shuffle(element, lanes, value, "poison", order) for order in orders]
+            value = self._join(parts, half)
+            lanes = half
+        return value
+
