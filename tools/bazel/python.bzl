@@ -33,7 +33,7 @@ fi
 _BINARY = 'cd "${{BUILD_WORKING_DIRECTORY:-$PWD}}"\nexec {python} "$root/{main}" {args} "$@"'
 
 _TEST = """cd "$root"
-exec {python} -m pytest --rootdir="$root" -c "$root/pyproject.toml" -p no:cacheprovider {args} {files} "$@"
+exec {python} -m pytest --rootdir="$root" -c "$root/pyproject.toml" -p no:cacheprovider -p tools.bazel.shard {args} {files} "$@"
 """
 
 def _quote(text):
@@ -79,7 +79,7 @@ def _test_impl(ctx):
         files = " ".join(["\"$root/%s\"" % file.short_path for file in ctx.files.srcs]),
         args = _arguments(ctx),
     )
-    return _launch(ctx, command, ctx.files.srcs + [ctx.file._configuration])
+    return _launch(ctx, command, ctx.files.srcs + [ctx.file._configuration, ctx.file._shard])
 
 _COMMON = {
     "arguments": attr.string_list(doc = "Arguments that come before the caller's."),
@@ -108,6 +108,7 @@ _test = rule(
         _COMMON,
         srcs = attr.label_list(allow_files = [".py"], mandatory = True),
         _configuration = attr.label(default = "//:pyproject.toml", allow_single_file = True),
+        _shard = attr.label(default = "//tools/bazel:shard.py", allow_single_file = True),
     ),
     test = True,
 )
