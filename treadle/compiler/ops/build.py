@@ -27,7 +27,7 @@ class Builder:
         regions: Sequence[Region] = (),
         **attrs: Attr,
     ) -> Value:
-        """Appends an op with one result and gives that. `types` is needed only where the rule cannot tell the result."""
+        """Appends an op with one result and gives that. `types` is needed only where no rule tells the result."""
         return self.ops(name, *operands, types=types, regions=regions, **attrs)[0]
 
     def ops(

@@ -31,7 +31,7 @@ def is_float(x: Array) -> bool:
 
 
 def widen(x: Array) -> Array:
-    """A float array in the type its arithmetic is done in: f32, or f64 for f64. Other arrays are returned as they are."""
+    """A float array in the type its arithmetic is done in: f32, or f64 for f64. Other arrays stay as they are."""
     return x.astype(_SINGLE) if is_float(x) and x.dtype.itemsize < 4 else x
 
 
@@ -101,8 +101,6 @@ def minimum(x: Array, y: Array) -> Array:
 
 def sign(x: Array) -> Array:
     """-1, 0 or 1; floats keep NaN and the sign of zero."""
-    if kind_of(x) is Kind.UNSIGNED:
-        return (x != 0).astype(x.dtype)
     if not is_float(x):
         return np.sign(x)
     a = widen(x)
@@ -122,7 +120,7 @@ def logistic(x: Array) -> Array:
 
 
 def power(x: Array, y: Array) -> Array:
-    """x to the y; integers wrap, and a negative exponent gives the quotient 1 / x**-y cut to an integer (0 for x = 0)."""
+    """x to the y; integers wrap, and a negative exponent gives 1 / x**-y cut to an integer (0 for x = 0)."""
     if is_float(x):
         return in_double(np.power, x, y)
     result = np.ones(np.broadcast_shapes(x.shape, y.shape), x.dtype)
@@ -212,7 +210,7 @@ def _saturate(x: Array, to: DType) -> Array:
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """`x` as if stored with so many exponent and mantissa bits: to nearest even, overflow to infinity, underflow to zero."""
+    """`x` as if stored with so many bits: to nearest even, overflow to infinity, underflow to zero."""
     formats = {2: (5, 10), 4: (8, 23), 8: (11, 52)}
     own_exponent, own_mantissa = formats[x.dtype.itemsize]
     if x.dtype.name == "bfloat16":

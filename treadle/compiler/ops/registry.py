@@ -105,9 +105,7 @@ def elementwise(
         def interpret(op: Op, inputs: list[Array], context: Context) -> Sequence[Array]:  # noqa: ARG001
             return (np.asarray(apply(op, *inputs)),)
 
-        definition = OpDef(
-            name, infer, interpret, apply=apply, commutative=commutative, infers_result=infers_result
-        )
+        definition = OpDef(name, infer, interpret, apply=apply, commutative=commutative, infers_result=infers_result)
         _add(definition)
         return apply
 
@@ -165,7 +163,7 @@ def region_count(op: Op, count: int) -> None:
 
 
 def verify(op: Op) -> None:
-    """Checks the op's own types: what its rule infers must be what its results say. Regions' insides are not visited."""
+    """Checks the op's own types: its rule must infer what its results say. Regions' insides are not visited."""
     inferred = get(op).infer(op)
     if len(inferred) != len(op.results):
         fail(op, f"expected {len(inferred)} results, got {len(op.results)}")
