@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace treadle {
 
@@ -47,6 +48,8 @@ struct Error : public std::exception {
 
   int code;
   std::string text;
+  // Key and value, as a caller of the C API attached them; carried along, never read.
+  std::vector<std::pair<std::string, std::string>> payloads;
 };
 
 // "a", 1, "b" -> "a1b". Only errors are written this way, so speed does not matter.
