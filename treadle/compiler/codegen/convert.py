@@ -11,13 +11,16 @@ from treadle.compiler.ir.types import DType
 def emit_convert(fb: FunctionBuilder, to: DType, value: str, dtype: DType, lanes: int) -> str:
     """StableHLO's convert.
 
-    Floats become integers by truncation, saturating, NaN becoming 0; integers wrap; anything but zero is true. f64 becomes
-    a 16-bit float by way of f32, as in XLA.
+    Floats become integers by truncation, saturating, NaN becoming 0; integers wrap; anything but zero is true. f64 and
+    integers become bf16, and integers f16, by way of f32, as in XLA.
     """
     if to is dtype:
         return value
     if is_narrow(dtype):
         return emit_convert(fb, to, widen(fb, dtype, value, lanes), t.F32, lanes)
+    if to is t.F16 and dtype is t.F64:
+        half = fb.op(f"fptrunc {vector('double', lanes)} {value} to {vector('half', lanes)}")
+        return fb.op(f"bitcast {vector('half', lanes)} {half} to {vector('i16', lanes)}")
     if is_narrow(to):
         return round_to(fb, to, emit_convert(fb, t.F32, value, dtype, lanes), lanes)
     source, result = vector(register_type(dtype), lanes), vector(register_type(to), lanes)

@@ -11,8 +11,8 @@ from treadle.compiler.codegen.reduce import ReductionEmitter
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.codegen.text import memory_type, register_type, vector
 from treadle.compiler.codegen.values import ValueEmitter
-from treadle.compiler.ir import types as t
-from treadle.compiler.loops.ir import Acc, Expr, Kernel, Nest, Store, Var
+from treadle.compiler.loops.ir import Expr, Kernel, Nest, Store, Var
+from treadle.compiler.loops.walk import store_roots
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,7 +107,6 @@ class _KernelEmitter(ValueEmitter):
         self.acc_bits = self.acc_pin
         for var in nest.loops:
             self.acc_bits |= self.bit(var)
-        self.index_roots = [expr for store in nest.stores for expr, _ in store.index.dynamic]
         analysed: list[Expr] = []
         self._parallel(nest, 0, ranged, analysed)
         self.forget(analysed)
@@ -310,7 +309,7 @@ class _KernelEmitter(ValueEmitter):
         if self.has_vector_parts(store.index) or stride not in (1, -1):
             memory.store_lanes(fb, dtype, value, self._pointers(store), self.lanes_mask(store.mask))
             return
-        uniform = None if store.mask is None or self.is_vector_or_const(store.mask) else self.value(store.mask)
+        uniform = None if store.mask is None or self.is_vector(store.mask) else self.value(store.mask)
         place = self.address(store.buffer, dtype, store.index, extra=0 if stride == 1 else 1 - lanes)
         mask = self.tail if uniform is not None else self.lanes_mask(store.mask)
         if uniform is not None:
@@ -319,21 +318,3 @@ class _KernelEmitter(ValueEmitter):
             value = memory.reverse(fb, register_type(dtype), value, lanes)
             mask = mask and memory.reverse(fb, "i1", mask, lanes)
         memory.store(fb, dtype, value, place, lanes, mask)
-
-    def is_vector_or_const(self, node: Expr) -> bool:
-        """Whether a mask has no scalar register."""
-        return self.is_vector(node)
-
-
-def store_roots(stores: Sequence[Store]) -> list[Expr]:
-    """Every expression that the stores need."""
-    roots: list[Expr] = []
-    for store in stores:
-        roots.append(store.value)
-        if store.mask is not None:
-            roots.append(store.mask)
-        roots += [expr for expr, _ in store.index.dynamic]
-    return roots
-
-
-__all__ = ["Acc", "KernelText", "emit_kernel", "t"]

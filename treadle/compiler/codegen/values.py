@@ -15,6 +15,7 @@ from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType
 from treadle.compiler.loops.build import index_bounds
 from treadle.compiler.loops.ir import Acc, Apply, Const, Expr, Index, IndexValue, InRange, Load, Param, Var
+from treadle.compiler.loops.walk import children, postorder
 
 _INT32 = 1 << 31
 
@@ -63,25 +64,14 @@ class ValueEmitter(ScopedBuilder):
 
     def analyse(self, roots: Iterable[Expr]) -> list[Expr]:
         """All nodes under `roots` but constants, operands first; notes what each depends on."""
-        order: list[Expr] = []
-        seen: set[Expr] = set()
-        stack: list[tuple[Expr, bool]] = [(root, False) for root in roots]
-        stack.reverse()
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-                if node not in self._deps:
-                    self._deps[node] = self._compute_deps(node)
-                continue
-            if node in seen:
-                continue
-            seen.add(node)
+        order = []
+        for node in postorder(roots):
             if isinstance(node, Const):
                 self._deps[node] = 0
                 continue
-            stack.append((node, True))
-            stack += [(child, False) for child in reversed(children(node)) if child not in seen]
+            order.append(node)
+            if node not in self._deps:
+                self._deps[node] = self._compute_deps(node)
         return order
 
     def _compute_deps(self, node: Expr) -> int:
@@ -180,7 +170,9 @@ class ValueEmitter(ScopedBuilder):
         def value(x: Expr) -> str:
             return self.fb.const(x.dtype, x.bits, lanes) if isinstance(x, Const) else known[x]
 
-        for node in combiner_order(exprs):
+        for node in postorder(exprs):
+            if isinstance(node, Const):
+                continue
             if isinstance(node, Param):
                 known[node] = params[node.number]
             elif isinstance(node, Apply):
@@ -421,36 +413,6 @@ class ValueEmitter(ScopedBuilder):
                 self.remember(scope, self.key(node), column)
         self.offset[across] = wanted
         return columns[wanted]
-
-
-def children(node: Expr) -> list[Expr]:
-    """The expressions that `node` needs, those of its index included."""
-    if isinstance(node, Apply):
-        return list(node.operands)
-    if isinstance(node, Load):
-        found = [expr for expr, _ in node.index.dynamic]
-        if node.mask is not None:
-            found.append(node.mask)
-        return found
-    if isinstance(node, IndexValue | InRange):
-        return [expr for expr, _ in node.index.dynamic]
-    return []
-
-
-def combiner_order(exprs: Sequence[Expr]) -> list[Expr]:
-    """The nodes of a combiner but constants, operands first."""
-    order: list[Expr] = []
-    seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(x, False) for x in reversed(exprs)]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            order.append(node)
-        elif node not in seen and not isinstance(node, Const):
-            seen.add(node)
-            stack.append((node, True))
-            stack += [(child, False) for child in reversed(children(node))]
-    return order
 
 
 def _signed(value: int, bits: int) -> str:

@@ -1,141 +1,123 @@
-"""Walks over the expressions of nests: which nodes, buffers and variables they use, and substitution."""
+"""Walking and rewriting the expressions of a kernel."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from treadle.compiler.loops.ir import Apply, Expr, Index, IndexValue, InRange, Load, Nest, Reduction, Store
-
-
-def roots(nest: Nest) -> Iterator[Expr]:
-    """Every expression that a nest holds directly, those inside its stores' indices included."""
-    for store in nest.stores:
-        yield store.value
-        if store.mask is not None:
-            yield store.mask
-        if store.combine is not None:
-            yield store.combine
-        for expr, _ in store.index.dynamic:
-            yield expr
-    if nest.reduction is not None:
-        yield from nest.reduction.inits
-        yield from nest.reduction.inputs
-        yield from nest.reduction.combiner
+from treadle.compiler.loops.ir import Apply, Expr, Index, IndexValue, InRange, Load, Nest, Reduction, Store, Var
 
 
 def children(node: Expr) -> list[Expr]:
-    """The expressions that `node` is made of."""
+    """The expressions that `node` needs, those of its index included."""
     if isinstance(node, Apply):
         return list(node.operands)
     if isinstance(node, Load):
-        inner = [expr for expr, _ in node.index.dynamic]
-        return inner if node.mask is None else [*inner, node.mask]
+        found = [expr for expr, _ in node.index.dynamic]
+        if node.mask is not None:
+            found.append(node.mask)
+        return found
     if isinstance(node, IndexValue | InRange):
         return [expr for expr, _ in node.index.dynamic]
     return []
 
 
-def nodes(start: Iterable[Expr]) -> list[Expr]:
-    """Every node reachable from `start` once, operands before users."""
-    order: dict[Expr, None] = {}
-    stack: list[tuple[Expr, bool]] = [(e, False) for e in reversed(list(start))]
+def postorder(roots: Iterable[Expr]) -> list[Expr]:
+    """All nodes under `roots`, each once, operands first."""
+    order: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False) for root in roots]
+    stack.reverse()
     while stack:
-        node, ready = stack.pop()
-        if node in order:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
             continue
-        if ready:
-            order[node] = None
-        else:
-            stack.append((node, True))
-            stack.extend((c, False) for c in children(node) if c not in order)
-    return list(order)
+        if node in seen:
+            continue
+        seen.add(node)
+        below = children(node)
+        if not below:
+            order.append(node)
+            continue
+        stack.append((node, True))
+        stack += [(child, False) for child in reversed(below) if child not in seen]
+    return order
 
 
-def used_buffers(nests: Sequence[Nest]) -> set[int]:
-    """Numbers of all parameters (>= 0) and local arrays (< 0) that nests read or write."""
-    used = {store.buffer for nest in nests for store in nest.stores}
-    for nest in nests:
-        used.update(n.buffer for n in nodes(roots(nest)) if isinstance(n, Load))
-    return used
+def store_roots(stores: Iterable[Store]) -> list[Expr]:
+    """Every expression that the stores need, but for their combiners."""
+    roots: list[Expr] = []
+    for store in stores:
+        roots.append(store.value)
+        if store.mask is not None:
+            roots.append(store.mask)
+        roots += [expr for expr, _ in store.index.dynamic]
+    return roots
 
 
-class Rewriter:
-    """Rebuilds expressions bottom-up with some nodes and indices changed; nodes that do not change are kept.
+def nest_roots(nest: Nest) -> list[Expr]:
+    """Every expression of a nest that is evaluated per iteration, but for the combiners."""
+    r = nest.reduction
+    before = [] if r is None else [*r.inits, *r.inputs]
+    return [*before, *store_roots(nest.stores)]
 
-    Args:
-      leaf: gives the replacement of a node whose parts are already rewritten, or None to keep it.
-      index: rewrites the affine part of an index.
-    """
 
-    def __init__(self, leaf: Callable[[Expr], Expr | None], index: Callable[[Index], Index] = lambda i: i):
-        self._leaf = leaf
-        self._index = index
+def nest_indices(nest: Nest, nodes: Sequence[Expr]) -> list[Index]:
+    """Every affine index in a nest, given its nodes."""
+    found = [node.index for node in nodes if isinstance(node, Load | IndexValue | InRange)]
+    return found + [store.index for store in nest.stores]
+
+
+class Renaming:
+    """Replaces loop variables: by another, or by nothing (a variable that is 0 or has become part of another)."""
+
+    def __init__(self, variables: Mapping[Var, Var | None]):
+        self.variables = variables
         self._memo: dict[Expr, Expr] = {}
 
     def index(self, index: Index) -> Index:
-        if index.dynamic:
-            index = Index(index.const, index.terms, tuple((self.expr(e), c) for e, c in index.dynamic))
-        return self._index(index)
+        """The index in the new variables."""
+        terms = []
+        for var, coeff in index.terms:
+            new = self.variables.get(var, var)
+            if new is not None:
+                terms.append((new, coeff))
+        dynamic = tuple((self.expr(expr), coeff) for expr, coeff in index.dynamic)
+        return Index(index.const, tuple(terms), dynamic)
 
     def expr(self, root: Expr) -> Expr:
-        if root not in self._memo:
-            for node in nodes([root]):
-                if node not in self._memo:
-                    rebuilt = self._rebuild(node)
-                    self._memo[node] = self._leaf(rebuilt) or rebuilt
-        return self._memo[root]
+        """The expression in the new variables; what does not change stays the same object."""
+        memo = self._memo
+        if root not in memo:
+            for node in postorder([root]):
+                if node not in memo:
+                    memo[node] = self._rebuild(node)
+        return memo[root]
 
     def _rebuild(self, node: Expr) -> Expr:
+        memo = self._memo
         if isinstance(node, Apply):
-            operands = tuple(self._memo[o] for o in node.operands)
-            return node if operands == node.operands else dataclasses.replace(node, operands=operands)
+            operands = tuple([memo[x] for x in node.operands])
+            same = all(new is old for new, old in zip(operands, node.operands, strict=True))
+            return node if same else Apply(node.dtype, node.name, operands, node.attr)
         if isinstance(node, Load):
+            mask = None if node.mask is None else memo[node.mask]
             index = self.index(node.index)
-            mask = None if node.mask is None else self._memo[node.mask]
-            return node if index == node.index and mask is node.mask else dataclasses.replace(node, index=index, mask=mask)
-        if isinstance(node, IndexValue | InRange):
-            index = self.index(node.index)
-            return node if index == node.index else dataclasses.replace(node, index=index)
+            same = index == node.index and mask is node.mask
+            return node if same else Load(node.dtype, node.buffer, index, mask)
+        if isinstance(node, IndexValue):
+            return IndexValue(node.dtype, self.index(node.index))
+        if isinstance(node, InRange):
+            return InRange(node.dtype, self.index(node.index), node.low, node.high)
         return node
 
+    def reduction(self, r: Reduction, variables: tuple[Var, ...]) -> Reduction:
+        """The reduction in the new variables, over `variables`."""
+        inits, inputs = tuple(map(self.expr, r.inits)), tuple(map(self.expr, r.inputs))
+        return Reduction(variables, inits, inputs, r.combiner, r.kind, r.acc_dtypes)
+
     def store(self, store: Store) -> Store:
-        return Store(
-            store.buffer,
-            self.index(store.index),
-            self.expr(store.value),
-            None if store.mask is None else self.expr(store.mask),
-            None if store.combine is None else self.expr(store.combine),
-        )
+        """The store in the new variables."""
+        mask = None if store.mask is None else self.expr(store.mask)
+        return Store(store.buffer, self.index(store.index), self.expr(store.value), mask, store.combine)
 
-    def reduction(self, r: Reduction) -> Reduction:
-        return dataclasses.replace(
-            r,
-            inits=tuple(map(self.expr, r.inits)),
-            inputs=tuple(map(self.expr, r.inputs)),
-            combiner=tuple(map(self.expr, r.combiner)),
-        )
-
-    def nest(self, nest: Nest) -> Nest:
-        """The nest with every expression rewritten; its loops are the caller's business."""
-        reduction = None if nest.reduction is None else self.reduction(nest.reduction)
-        return dataclasses.replace(nest, stores=tuple(map(self.store, nest.stores)), reduction=reduction)
-
-
-def renumber_buffers(nests: Sequence[Nest], numbers: Mapping[int, int]) -> tuple[Nest, ...]:
-    """The nests with parameter b replaced by numbers[b]; local arrays keep theirs."""
-    if all(old == new for old, new in numbers.items()):
-        return tuple(nests)
-
-    def leaf(node: Expr) -> Expr | None:
-        if isinstance(node, Load) and node.buffer >= 0 and numbers[node.buffer] != node.buffer:
-            return dataclasses.replace(node, buffer=numbers[node.buffer])
-        return None
-
-    rewriter = Rewriter(leaf)
-    result = []
-    for nest in nests:
-        new = rewriter.nest(nest)
-        stores = tuple(dataclasses.replace(s, buffer=numbers.get(s.buffer, s.buffer)) for s in new.stores)
-        result.append(dataclasses.replace(new, stores=stores))
-    return tuple(result)
