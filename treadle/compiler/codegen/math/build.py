@@ -315,6 +315,18 @@ class Emitter:
         error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
         return product, error
 
+    def divide_to_pair(
+        self, top: Value, top_low: Value, bottom: Value, bottom_low: Value
+    ) -> tuple[Value, Value]:
+        """(top + top_low) / (bottom + bottom_low) in f64 as a quotient and a small rest.
+
+        `bottom` is within f32's range: the rest needs no better inverse than f32's.
+        """
+        quotient = top / bottom
+        product, error = self.two_product(quotient, bottom)
+        residual = ((top - product) - error) + self.fma(-quotient, bottom_low, top_low)
+        return quotient, residual * (1.0 / bottom.to_single()).to_double()
+
     def _split(self, a: Value) -> tuple[Value, Value]:
         """Veltkamp's split into halves whose products are exact."""
         scaled = a * (4097.0 if a.element == FLOAT else 134217729.0)

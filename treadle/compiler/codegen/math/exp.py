@@ -24,10 +24,11 @@ class _Constants:
     overflow: float  # from here on e^x is infinite
     underflow: float  # up to here e^x is zero
     expm1_floor: float  # up to here e^x - 1 is -1
-    tanh_limit: float  # from here on tanh is 1
-    tiny: float  # up to here e^x - 1 and tanh x round to x
+    tanh_limit: float  # where 2 |x| may be cut: tanh is 1
+    tiny: float  # up to here e^x - 1 rounds to x
     exp: tuple[float, ...]
     expm1: tuple[float, ...]
+    tanh: tuple[float, ...]
 
 
 _CONSTANTS = {
@@ -37,10 +38,11 @@ _CONSTANTS = {
         overflow=89.0,
         underflow=-104.5,
         expm1_floor=-18.0,
-        tanh_limit=9.1,
+        tanh_limit=20.0,
         tiny=2.0**-26,
         exp=c.EXP_F32,
         expm1=c.EXPM1_F32,
+        tanh=c.TANH_F32,
     ),
     DOUBLE: _Constants(
         ln2_high=6.93147180369123816490e-01,
@@ -48,10 +50,11 @@ _CONSTANTS = {
         overflow=710.0,
         underflow=-746.0,
         expm1_floor=-40.0,
-        tanh_limit=20.0,
+        tanh_limit=40.0,
         tiny=2.0**-54,
         exp=c.EXP_F64,
         expm1=c.EXPM1_F64,
+        tanh=c.TANH_F64,
     ),
 }
 
@@ -119,15 +122,12 @@ def logistic(e: Emitter, x: Value) -> Value:
 
 
 def tanh(e: Emitter, x: Value) -> Value:
-    """tanh |x| = h / (h + 1) with h = (e^(2 |x|) - 1) / 2."""
+    """For |x| < 5/8 an odd polynomial, beyond it tanh |x| = 1 - 2 / (e^(2 |x|) + 1)."""
     constants = _CONSTANTS[x.element]
     magnitude = e.abs(x)
-    clamped = e.at_most(magnitude, constants.tanh_limit)
-    h, h_low = _expm1(e, clamped + clamped)
-    total = h + 1.0
-    ratio = h / total
-    # To first order, what the low part of h and the rounding of h + 1 do to the ratio;
-    # 1 / (h + 1) is 1 - ratio.
-    lost = h_low + (h - (total - 1.0))
-    result = e.fma(e.fma(-ratio, lost, h_low), 1.0 - ratio, ratio)
-    return e.copysign(e.select(magnitude.lt(constants.tiny), magnitude, result), x)
+    z = x * x
+    small = e.fma(x * z, e.polynomial(z, constants.tanh), x)
+    twice = e.at_most(magnitude + magnitude, constants.tanh_limit)
+    exponent, t, tail = _reduce(e, twice, constants.exp)
+    total = e.fma(1.0 + (t + tail), e.exponent_scale(exponent), 1.0)
+    return e.copysign(e.select(magnitude.lt(0.625), small, 1.0 - 2.0 / total), x)

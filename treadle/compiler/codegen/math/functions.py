@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Protocol
 
-from treadle.compiler.codegen.math import exp, log
+from treadle.compiler.codegen.math import atan, erf, exp, log, power, remainder, roots, trig
 from treadle.compiler.codegen.math.build import DOUBLE, FLOAT, Emitter, Value
 from treadle.compiler.ir.types import F32, F64, DType
 
@@ -45,6 +45,16 @@ _TABLE: dict[str, tuple[int, Builder]] = {
     "log_plus_one": (1, log.log_plus_one),
     "logistic": (1, exp.logistic),
     "tanh": (1, exp.tanh),
+    "sine": (1, trig.sine),
+    "cosine": (1, trig.cosine),
+    "tan": (1, trig.tan),
+    "sqrt": (1, roots.sqrt),
+    "rsqrt": (1, roots.rsqrt),
+    "cbrt": (1, roots.cbrt),
+    "power": (2, power.power),
+    "atan2": (2, atan.atan2),
+    "erf": (1, erf.erf),
+    "remainder": (2, remainder.remainder),
 }
 
 NAMES: frozenset[str] = frozenset(_TABLE)

@@ -184,9 +184,70 @@ def _fits() -> list[Fit]:
         s = z.sqrt()
         return (((1 + s) / (1 - s)).ln() / s - 2) / z
 
+    def sin_tail(z: Decimal) -> Decimal:
+        x = z.sqrt()
+        return (sin(x) / x - 1) / z
+
+    def sin_weight(z: Decimal) -> Decimal:
+        return z * z.sqrt() / sin(z.sqrt())
+
+    def cos_tail(z: Decimal) -> Decimal:
+        return (cos(z.sqrt()) - 1 + z / 2) / z**2
+
+    def cos_weight(z: Decimal) -> Decimal:
+        return z**2 / cos(z.sqrt())
+
+    def tanh_tail(z: Decimal) -> Decimal:
+        x = z.sqrt()
+        t = (2 * x).exp() - 1
+        return (t / (t + 2) / x - 1) / z
+
+    def tanh_weight(z: Decimal) -> Decimal:
+        return z
+
+    def log2_ratio(f: Decimal) -> Decimal:
+        return log1p(f) / f / ln2
+
+    def log2_weight(f: Decimal) -> Decimal:
+        return f * ln2 / log1p(f)
+
+    def log2_tail(z: Decimal) -> Decimal:
+        s = z.sqrt()
+        return (((1 + s) / (1 - s)).ln() / s / ln2 - 2 / ln2 - 2 / (3 * ln2) * z) / z**2
+
+    def exp2(r: Decimal) -> Decimal:
+        return (r * ln2).exp()
+
+    def atan_ratio(z: Decimal) -> Decimal:
+        return atan(z.sqrt()) / z.sqrt()
+
+    def atan_tail(z: Decimal) -> Decimal:
+        return (atan_ratio(z) - 1) / z
+
+    def erf_ratio(z: Decimal) -> Decimal:
+        return erf(z.sqrt()) / z.sqrt()
+
+    def erf_excess(z: Decimal) -> Decimal:
+        return erf_ratio(z) - 1
+
+    def shifted_erf(u: Decimal) -> Decimal:
+        return erf_ratio(u + 8)
+
+    def shifted_erfcx(u: Decimal) -> Decimal:
+        x = u + 3
+        return (x * x).exp() * (1 - erf(x))
+
+    def shifted_erfcx_weight(u: Decimal) -> Decimal:
+        x = u + 3
+        return (-x * x).exp()
+
+    ln2 = Decimal(2).ln()
+    quarter = (pi() / 4) ** 2 * Decimal("1.0001")
+    tanh_high = Decimal("0.625") ** 2
     log_low, log_high = root / 2 - 1, root - 1
     z_high = (log_high / (2 + log_high)) ** 2 * Decimal("1.0001")
     z_low = Decimal("1e-12")
+    tangent = log_high**2 * Decimal("1.0001")  # tan(pi/8) is sqrt(2) - 1
     fits = [
         Fit("EXP_F32", exp_tail, -half_ln2, half_ln2, 4, exp_weight, False),
         Fit("EXPM1_F32", exp_tail, -half_ln2, half_ln2, 5, expm1_weight, False),
@@ -194,6 +255,23 @@ def _fits() -> list[Fit]:
         Fit("EXP_F64", exp_tail, -half_ln2, half_ln2, 9, exp_weight, True),
         Fit("EXPM1_F64", exp_tail, -half_ln2, half_ln2, 10, expm1_weight, True),
         Fit("LOG_F64", atanh_tail, z_low, z_high, 6, lambda z: z, True),
+        # The trigonometric functions of f32 are computed in f64.
+        Fit("SIN_F32", sin_tail, z_low, quarter, 2, sin_weight, True),
+        Fit("COS_F32", cos_tail, z_low, quarter, 2, cos_weight, True),
+        Fit("SIN_F64", sin_tail, z_low, quarter, 5, sin_weight, True),
+        Fit("COS_F64", cos_tail, z_low, quarter, 5, cos_weight, True),
+        Fit("TANH_F32", tanh_tail, z_low, tanh_high, 4, tanh_weight, False),
+        Fit("TANH_F64", tanh_tail, z_low, tanh_high, 10, tanh_weight, True),
+        # pow: f32 in f64; f64 with a pair of numbers for everything but these terms.
+        Fit("LOG2_F32", log2_ratio, log_low, log_high, 12, log2_weight, True),
+        Fit("EXP2_F32", exp2, -HALF, HALF, 6, lambda r: 1 / exp2(r), True),
+        Fit("LOG2_F64", log2_tail, z_low, z_high, 6, lambda z: z**2, True),
+        # atan2 and erf: f32 in f64.
+        Fit("ATAN_F32", atan_ratio, z_low, ONE, 10, lambda z: 1 / atan_ratio(z), True),
+        Fit("ATAN_F64", atan_tail, z_low, tangent, 10, lambda z: z / atan_ratio(z), True),
+        Fit("ERF_F32", shifted_erf, z_low - 8, 8 * ONE, 17, lambda u: 1 / shifted_erf(u), True),
+        Fit("ERF_F64", erf_excess, z_low, ONE, 11, lambda z: 1 / erf_ratio(z), True),
+        Fit("ERFCX_F64", shifted_erfcx, -2 * ONE, 3 * ONE, 21, shifted_erfcx_weight, True),
     ]
     return fits
 
