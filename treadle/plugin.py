@@ -1,0 +1,138 @@
+"""Registers the plugin with JAX: finds the library, decides who gets it, and gives it its options.
+
+All of JAX's users have this run when they start JAX, those of other backends too, so it does little
+and never fails for someone who did not ask for Treadle.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+NAME = "treadle"
+LIBRARY = "treadle_pjrt.so"
+PATH_VARIABLE = "TREADLE_PLUGIN_PATH"
+DEVICES_VARIABLE = "TREADLE_NUM_DEVICES"
+
+# Where JAX_PLATFORMS does not say which backend to use, JAX takes the one of the highest priority: its own CPU backend
+# has 0, accelerators have 300 and more. So Treadle replaces the former, which is what people install it for, and
+# yields to the latter.
+PRIORITY = 100
+
+_logger = logging.getLogger(__name__)
+
+
+def library_path() -> Path:
+    """The plugin's shared library.
+
+    The one that TREADLE_PLUGIN_PATH names; else the wheel's; else, in a source tree and in Bazel's
+    runfiles, the one that was built.
+
+    Raises:
+      FileNotFoundError: it is in none of these places.
+    """
+    if named := os.environ.get(PATH_VARIABLE):
+        if not Path(named).is_file():
+            raise FileNotFoundError(f"{PATH_VARIABLE} is {named!r}, and there is no such file")
+        return Path(named).absolute()
+    # Not resolved: in Bazel's runfiles this file is a link, and the library lies beside the link.
+    package = Path(__file__).absolute().parent
+    root = package.parent
+    places = (package / "lib", root / "plugin", root / "bazel-bin" / "plugin")
+    for place in places:
+        if (place / LIBRARY).is_file():
+            return place / LIBRARY
+    raise FileNotFoundError(
+        f"{LIBRARY} is in none of {', '.join(map(str, places))}; install Treadle's wheel, build "
+        f"//plugin:{LIBRARY}, or name a file in {PATH_VARIABLE}"
+    )
+
+
+def create_options() -> dict[str, str | int]:
+    """The options of a client, besides those that the user gives JAX in jax_pjrt_client_create_options."""
+    from jaxlib.mlir.dialects import stablehlo
+
+    from treadle import build_id, compile_hook
+
+    options: dict[str, str | int] = {
+        "compile_fn": compile_hook.compile_address(),
+        "compile_enabled": compile_hook.enabled_address(),
+        "compiler_build_id": build_id.build_id(),
+        "stablehlo_version": stablehlo.get_current_version(),
+    }
+    if not os.environ.get(DEVICES_VARIABLE):  # the plugin reads it itself
+        num_devices = _cpu_devices_of_jax()
+        if num_devices is not None:
+            options["num_devices"] = num_devices
+    return options
+
+
+def _cpu_devices_of_jax() -> int | None:
+    """How many CPU devices JAX's own settings ask for, if they do."""
+    import jax
+
+    num_devices: int = jax.config.jax_num_cpu_devices
+    if num_devices >= 1:
+        return num_devices
+    # The older way, which many scripts still use.
+    flag = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    return int(flag[1]) if flag and int(flag[1]) >= 1 else None
+
+
+def initialize() -> None:
+    """Called by JAX when it looks for plugins, before it makes any backend."""
+    import jax
+
+    platforms = [name.strip() for name in (jax.config.jax_platforms or "").split(",") if name.strip()]
+    asked_for = NAME in platforms
+    if platforms and not asked_for:
+        return
+    try:
+        _register(fail_quietly=not asked_for)
+    except Exception as error:
+        if not asked_for:
+            _logger.info("Treadle is not available: %s", error)
+            return
+        _register_failure(error)
+    if asked_for and "cpu" not in platforms:
+        # JAX runs callbacks and keeps some host values on jaxlib's CPU device.
+        jax.config.update("jax_platforms", ",".join([*platforms, "cpu"]))
+
+
+def _register(fail_quietly: bool) -> None:
+    from jax._src import xla_bridge
+    from jax._src.lib import xla_client
+    from jax.extend import backend
+
+    # JAX's register_plugin does the same, but calls every plugin experimental that it does not know, and lets a plugin
+    # that was not asked for stop the program.
+    c_api = xla_client.load_pjrt_plugin_dynamically(NAME, str(library_path()))
+
+    def make_client() -> Any:
+        return xla_bridge.make_pjrt_c_api_client(NAME, options=create_options)
+
+    def make_topology(topology_name: str = NAME, **options: Any) -> Any:
+        return xla_client.make_c_api_device_topology(c_api, topology_name, **{**create_options(), **options})
+
+    backend.register_backend_factory(
+        NAME,
+        make_client,
+        priority=PRIORITY,
+        fail_quietly=fail_quietly,
+        experimental=False,
+        make_topology=make_topology,
+        c_api=c_api,
+    )
+
+
+def _register_failure(error: Exception) -> None:
+    """Lets JAX report the reason, where it would say that it knows no such backend."""
+    from jax.extend import backend
+
+    def fail() -> Any:
+        raise RuntimeError(f"Treadle cannot be loaded: {error}") from error
+
+    backend.register_backend_factory(NAME, fail, priority=PRIORITY, fail_quietly=False, experimental=False)
