@@ -30,8 +30,8 @@ void CheckArgument(const Buffer& buffer, const Parameter& wanted, const Device& 
                           std::ranges::equal(buffer.dims(), wanted.dims);
   if (same_shape && &buffer.device() == &device && !buffer.IsDeleted()) return;
   if (buffer.IsDeleted()) {
-    throw InvalidArgument("argument ", index, " (", ShapeName(buffer.type(), buffer.dims()),
-                          ") has been deleted or donated");
+    throw InvalidArgument("argument ", index, ", ", ShapeName(buffer.type(), buffer.dims()),
+                          ": buffer has been deleted or donated");
   }
   if (!same_shape) {
     throw InvalidArgument("argument ", index, ": expected ", ShapeName(wanted.type, wanted.dims),
