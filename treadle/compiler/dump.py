@@ -67,9 +67,13 @@ class DumpFolder:
         self._path = target
 
     def stage(self, stage: Stage, product: Any) -> None:
-        """Writes a stage's product."""
-        number = STAGES.index(stage) + 1
-        self.write(f"{number}-{stage.name}.{stage.suffix}", stage.render(product))
+        """Writes a stage's product; one that cannot be printed is skipped."""
+        name = f"{STAGES.index(stage) + 1}-{stage.name}.{stage.suffix}"
+        try:
+            content = stage.render(product)
+        except Exception as e:
+            content = f"This product of {stage.name} cannot be printed: {type(e).__name__}: {e}\n".encode()
+        self.write(name, content)
 
     def write(self, name: str, content: bytes) -> None:
         """Writes one file; what cannot be written is skipped, for the compile matters more."""

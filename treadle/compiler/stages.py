@@ -79,7 +79,7 @@ STAGES: tuple[Stage, ...] = (
         "fuse",
         "groups ops into kernels and library calls",
         "treadle.compiler.fusion:fuse_program",
-        "treadle.compiler.fusion:dump",
+        "treadle.compiler.ir.printer:print_program",
         "txt",
     ),
     Stage(

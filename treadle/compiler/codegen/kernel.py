@@ -151,7 +151,13 @@ class _KernelEmitter(ValueEmitter):
                 self.flight[var] = previous
                 return []
 
+            if masked and isinstance(start, str) and once:
+                self.once(var, start, str(stop), lambda: body([]))
+                return
             self.loop(var, start, stop, width, [], body)
+
+        # What whole steps of one vector leave over is less than a vector.
+        once = factor == 1 and var.extent >= step
 
         def rest(start: str | int, stop: str | int) -> None:
             if not vectorised:

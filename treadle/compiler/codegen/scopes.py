@@ -142,6 +142,26 @@ class ScopedBuilder:
         parent.label = done
         return []
 
+    def once(self, var: Var, start: str, stop: str, body: Callable[[], object]) -> None:
+        """Writes `if start < stop: body` with `var` at `start`: a loop known to run at most once."""
+        fb = self.fb
+        inside, done = fb.fresh("body"), fb.fresh("done")
+        self.push(self.bit(var), inside)
+        self.binding[var] = start
+        body()
+        scope = self._pop()
+        parent = self.scopes[-1]
+        flag = fb.fresh("i")
+        parent.code += [
+            f"  {flag} = icmp slt i64 {start}, {stop}",
+            f"  br i1 {flag}, label {inside}, label {done}",
+            f"{inside[1:]}:",
+            *scope.code,
+            f"  br label {done}",
+            f"{done[1:]}:",
+        ]
+        parent.label = done
+
     def _counted(
         self,
         var: Var,

@@ -47,17 +47,20 @@ class _RowKernel:
         self.context = self.maker.context
         self.outer, self.outer_at = loop_vars(self.shape[: self.outer_rank])
         self.row_size = math.prod(self.shape[self.outer_rank :])
+        aligned = cast(tuple[int, ...], body.op.attrs["aligned"])
+        self.aligned = {body.region.ops[i] for i in aligned}
         self.nests: list[Nest] = []
         self.locals: list[tuple[DType, int]] = []
         self.local_bytes = 0
         self.outside: dict[Value, list[Value]] = {}
         for inside, outside in body.results:
             self.outside.setdefault(inside, []).append(outside)
-        self.users = _full_users(body, self._is_full)
+        self.users = _users(body)
         self.done: set[Value] = set()
 
     def _is_full(self, value: Value) -> bool:
-        return value.type.shape == self.shape
+        """Whether `value` is a full-size value of the rows at hand (and not, say, a transposed one that is read elsewhere)."""
+        return value.type.shape == self.shape and value.op in self.aligned
 
     def build(self) -> KernelCall:
         for op in self.body.region.ops:
@@ -95,10 +98,7 @@ class _RowKernel:
             if self._is_full(value):
                 found.add(value)
             stack.extend(value.op.operands)
-        return {v for v in found if v.op is not None and v.op in self._ops()}
-
-    def _ops(self) -> set[Op]:
-        return set(self.body.region.ops)
+        return found
 
     def _cost(self, value: Value) -> int:
         """How many costly ops computing `value` takes, down to what is stored."""
@@ -180,7 +180,7 @@ class _RowKernel:
             self.nests.append(Nest((), tuple(stores)))
 
 
-def _full_users(body: FusionBody, is_full: object) -> dict[Value, set[object]]:
+def _users(body: FusionBody) -> dict[Value, set[object]]:
     """For each value, the places that need it in different nests: reductions, and "the end" for what reaches a result."""
     users: dict[Value, set[object]] = {}
     for result in body.region.results:

@@ -9,7 +9,7 @@ import numpy as np
 from treadle.compiler.ir.core import Op, Value
 from treadle.compiler.ir.types import TensorType
 from treadle.compiler.ops.registry import Array, Context, attr, define, fail, operand_count
-from treadle.compiler.ops.shape import check_dimensions, check_length
+from treadle.compiler.ops.shape import check_dimensions, check_increasing, check_length
 
 
 def as_index(x: Array) -> Array:
@@ -101,7 +101,7 @@ def _infer_gather(op: Op) -> Sequence[TensorType]:
     window = [n for d, n in enumerate(sizes) if d not in collapsed and d not in batching]
     batch = batch_shape(indices, vector_dim)
     check_length(op, "offset_dims", len(window))
-    offset = check_dimensions(op, "offset_dims", len(window) + len(batch))
+    offset = check_increasing(op, "offset_dims", len(window) + len(batch))
     rest = iter(batch)
     extent = dict(zip(offset, window, strict=True))
     shape = tuple(extent[d] if d in extent else next(rest) for d in range(len(window) + len(batch)))

@@ -149,7 +149,7 @@ def _convolution(op: Op, inputs: list[Array], _: Context) -> Sequence[Array]:
     padding = attr(op, "padding")
     low, high = [0, 0, *(p[0] for p in padding)], [0, 0, *(p[1] for p in padding)]
     lhs = pad(lhs, np.zeros((), lhs.dtype), low, high, [0, 0, *(d - 1 for d in attr(op, "lhs_dilation"))])
-    rhs = np.flip(rhs, [2 + i for i, reverse in enumerate(attr(op, "window_reversal")) if reverse])
+    rhs = np.flip(rhs, tuple(2 + i for i, reverse in enumerate(attr(op, "window_reversal")) if reverse))
     features, batches = attr(op, "feature_group_count"), attr(op, "batch_group_count")
     groups = max(features, batches)
     parts = []

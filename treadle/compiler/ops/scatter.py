@@ -11,7 +11,7 @@ from treadle.compiler.ir.types import TensorType
 from treadle.compiler.ops.control import check_region
 from treadle.compiler.ops.indexing import base_coordinates, batch_shape, flat_places, index_vector_size
 from treadle.compiler.ops.registry import Array, Context, attr, define, fail, region_count
-from treadle.compiler.ops.shape import check_dimensions, check_length
+from treadle.compiler.ops.shape import check_dimensions, check_increasing, check_length
 
 
 def _infer_scatter(op: Op) -> Sequence[TensorType]:
@@ -31,8 +31,8 @@ def _infer_scatter(op: Op) -> Sequence[TensorType]:
     vector_dim = attr(op, "index_vector_dim")
     if not 0 <= vector_dim <= indices.rank:
         fail(op, f"index_vector_dim = {vector_dim} is not within 0 .. {indices.rank}")
-    window_dims = check_dimensions(op, "update_window_dims", updates[0].rank)
-    inserted = check_dimensions(op, "inserted_window_dims", rank)
+    window_dims = check_increasing(op, "update_window_dims", updates[0].rank)
+    inserted = check_increasing(op, "inserted_window_dims", rank)
     batching = check_dimensions(op, "input_batching_dims", rank)
     index_batching = check_dimensions(op, "scatter_indices_batching_dims", indices.rank)
     check_dimensions(op, "scatter_dims_to_operand_dims", rank)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,15 @@ def check_dimensions(op: Op, name: str, rank: int) -> tuple[int, ...]:
     return dims
 
 
-def check_length(op: Op, name: str, length: int) -> tuple[int, ...]:
+def check_increasing(op: Op, name: str, rank: int) -> tuple[int, ...]:
+    """The attribute `name` as increasing dimensions of an array of `rank`."""
+    dims = check_dimensions(op, name, rank)
+    if list(dims) != sorted(dims):
+        fail(op, f"{name} = {dims} must be increasing")
+    return dims
+
+
+def check_length(op: Op, name: str, length: int) -> tuple[Any, ...]:
     """The attribute `name` as a tuple of `length` entries."""
     entries = tuple(attr(op, name))
     if len(entries) != length:

@@ -343,30 +343,34 @@ class Emitter:
     def per_lane(self, mask: Value, libm: str, args: Sequence[Value], fast: Value) -> Value:
         """`fast`, but libm's answer in the lanes of `mask`; costs one branch while `mask` is empty.
 
-        The result must be the last value of the function.
+        The result must be what the function returns: the branch returns by itself, so that
+        nothing has to be kept across its call.
         """
         element = fast.element
-        kind = self.type(element)
         self.declarations[f"declare {element} @{libm}({', '.join([element] * len(args))})"] = None
-        cold = f"{self.symbol}.cold"
-        self.extra_functions.append(_cold_function(cold, libm, element, self.lanes, len(args)))
+        kind = self.type(element)
+        bits, mask_type = mask.name, f"i{self.lanes}"
         if self.lanes == 1:
-            any_lane = mask.name
+            operands = ", ".join(f"{kind} {arg.name}" for arg in args)
+            call = f"call {kind} @{libm}({operands})"
+            taken = bits
         else:
-            packed = self._emit(
-                I1, f"bitcast {self.type(I1)} {mask.name} to i{self.lanes}"
+            cold = f"{self.symbol}.cold"
+            self.extra_functions.append(
+                _cold_function(cold, libm, element, self.lanes, len(args))
             )
-            any_lane = self._emit(I1, f"icmp ne i{self.lanes} {packed.name}, 0").name
-        self.lines.append(f"  br i1 {any_lane}, label %cold, label %done")
-        self.lines.append("cold:")
-        operands = ", ".join(f"{kind} {arg.name}" for arg in args)
-        slow = self._emit(element, f"call {kind} @{cold}({operands})")
-        merged = self.select(mask, slow, fast)
-        self.lines.append("  br label %done")
-        self.lines.append("done:")
-        return self._emit(
-            element, f"phi {kind} [ {fast.name}, %entry ], [ {merged.name}, %cold ]"
-        )
+            bits = self._emit(I1, f"bitcast {self.type(I1)} {bits} to {mask_type}").name
+            taken = self._emit(I1, f"icmp ne {mask_type} {bits}, 0").name
+            operands = ", ".join(f"{kind} {arg.name}" for arg in (*args, fast))
+            call = f"call {kind} @{cold}({mask_type} {bits}, {operands})"
+        self.lines += [
+            f"  br i1 {taken}, label %cold, label %done",
+            "cold:",
+            f"  %slow = {call}",
+            f"  ret {kind} %slow",
+            "done:",
+        ]
+        return fast
 
 
 def _float_bytes(element: str, value: float) -> bytes:
@@ -374,31 +378,47 @@ def _float_bytes(element: str, value: float) -> bytes:
 
 
 def _cold_function(symbol: str, libm: str, element: str, lanes: int, arity: int) -> str:
-    """A function that calls `libm` lane by lane, in a loop so that its code stays small."""
+    """A function that replaces the lanes of a bit set, in a loop so that its code stays small.
+
+    `optnone` keeps the time to compile it small, too.
+    """
     kind = type_text(element, lanes)
-    parameters = ", ".join(f"{kind} %x{i}" for i in range(arity))
-    head = f"define internal {kind} @{symbol}({parameters}) cold noinline nounwind {{\nentry:\n"
-    if lanes == 1:
-        operands = ", ".join(f"{element} %x{i}" for i in range(arity))
-        return head + f"  %r = call {element} @{libm}({operands})\n  ret {element} %r\n}}\n"
-    lines = [f"  %m{i} = alloca {kind}" for i in range(arity)]
-    lines.append(f"  %out = alloca {kind}")
-    lines += [f"  store {kind} %x{i}, ptr %m{i}" for i in range(arity)]
-    lines += ["  br label %loop", "loop:", "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"]
-    for i in range(arity):
-        lines.append(f"  %p{i} = getelementptr {element}, ptr %m{i}, i64 %i")
-        lines.append(f"  %e{i} = load {element}, ptr %p{i}")
-    operands = ", ".join(f"{element} %e{i}" for i in range(arity))
+    names = [*(f"x{i}" for i in range(arity)), "fast"]
+    parameters = ", ".join(f"{kind} %{name}" for name in names)
+    lines = [
+        f"define internal {kind} @{symbol}(i{lanes} %mask, {parameters}) "
+        "cold noinline optnone nounwind {",
+        "entry:",
+    ]
+    for name in names:
+        lines += [f"  %m{name} = alloca {kind}", f"  store {kind} %{name}, ptr %m{name}"]
+    lines += [
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %step ]",
+        f"  %rest = phi i{lanes} [ %mask, %entry ], [ %shifted, %step ]",
+        f"  %bit = trunc i{lanes} %rest to i1",
+        "  br i1 %bit, label %lane, label %step",
+        "lane:",
+    ]
+    for name in names:
+        lines.append(f"  %p{name} = getelementptr {element}, ptr %m{name}, i64 %i")
+    for name in names[:-1]:
+        lines.append(f"  %e{name} = load {element}, ptr %p{name}")
+    operands = ", ".join(f"{element} %e{name}" for name in names[:-1])
     lines += [
         f"  %r = call {element} @{libm}({operands})",
-        f"  %q = getelementptr {element}, ptr %out, i64 %i",
-        f"  store {element} %r, ptr %q",
+        f"  store {element} %r, ptr %pfast",
+        "  br label %step",
+        "step:",
+        f"  %shifted = lshr i{lanes} %rest, 1",
         "  %next = add i64 %i, 1",
         f"  %more = icmp ult i64 %next, {lanes}",
         "  br i1 %more, label %loop, label %end",
         "end:",
-        f"  %v = load {kind}, ptr %out",
+        f"  %v = load {kind}, ptr %mfast",
         f"  ret {kind} %v",
         "}",
+        "",
     ]
-    return head + "\n".join(lines) + "\n"
+    return "\n".join(lines)

@@ -1,0 +1,56 @@
+"""How much work a kernel is, to decide whether threads are worth waking."""
+
+from __future__ import annotations
+
+import math
+
+from treadle.compiler.loops.ir import Apply, Kernel, Load, Nest
+from treadle.compiler.loops.walk import nodes, roots
+
+_COSTLY = frozenset(
+    "atan2 cbrt cosine divide exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan tanh".split()
+)
+
+# Estimated picoseconds per element, of vectorised code in the first-level caches on one core.
+_SIMPLE, _HARD, _MEMORY = 40, 600, 120
+
+# A kernel is split when it is estimated to take longer than this (ps); each piece gets at least PIECE.
+SPLIT_WORK = 30_000_000
+PIECE_WORK = 12_000_000
+
+
+def nest_work(nest: Nest) -> int:
+    """Estimated picoseconds of one execution of a nest."""
+    per_element = 0
+    for node in nodes(roots(nest)):
+        if isinstance(node, Apply):
+            per_element += _HARD if node.name in _COSTLY else _SIMPLE
+        elif isinstance(node, Load):
+            per_element += _MEMORY
+    per_element += _MEMORY * len(nest.stores)
+    variables = nest.loops + (nest.reduction.vars if nest.reduction else ())
+    iterations = math.prod(v.extent for v in variables)
+    if nest.vector is None:
+        per_element *= 8
+    return per_element * iterations
+
+
+def kernel_work(kernel: Kernel) -> int:
+    """Estimated picoseconds of a kernel."""
+    return math.prod(v.extent for v in kernel.outer) * sum(map(nest_work, kernel.nests))
+
+
+def grain(kernel: Kernel) -> int | None:
+    """The smallest piece of the kernel's range that is worth a thread, or None when the kernel should run in one piece."""
+    extent = kernel.range_extent()
+    if not kernel.parallel or extent < 2:
+        return None
+    work = kernel_work(kernel)
+    if work < SPLIT_WORK:
+        return None
+    pieces = max(2, work // PIECE_WORK)
+    size = max(1, extent // min(pieces, extent))
+    if not kernel.outer:
+        # The range may be that of the vector loop: pieces of whole vectors leave one tail, at the very end.
+        size = (size + 63) // 64 * 64 if extent >= 128 else size
+    return size if size < extent else None

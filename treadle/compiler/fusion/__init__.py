@@ -1,0 +1,18 @@
+"""Which ops share a kernel: the `fuse` stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from treadle.compiler.fusion.fuse import fuse
+
+if TYPE_CHECKING:
+    from treadle.compiler.context import CompileContext
+    from treadle.compiler.ir.core import Program
+
+__all__ = ["fuse", "fuse_program"]
+
+
+def fuse_program(program: Program, _context: CompileContext) -> Program:
+    """The stage."""
+    return fuse(program)

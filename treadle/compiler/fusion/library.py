@@ -1,0 +1,158 @@
+"""Which products go to the runtime's library, and the form they must have to get there."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from treadle.compiler.ir import types as t
+from treadle.compiler.ir.core import Op, Region, Value
+from treadle.compiler.ir.types import TensorType
+from treadle.compiler.lowering.shape import ints
+
+# The most batch dimensions of a TreadleDot, after merging (program_abi.h: TREADLE_MAX_BATCH), and spatial ones of a TreadleConvolution.
+MAX_BATCH = 4
+MAX_SPATIAL = 3
+
+# Products with at most this many multiply-adds per batch element stay in generated code, where elementwise work can join them.
+SMALL_PRODUCT = 2048
+
+_DOT_TYPES = frozenset((t.F32, t.F64, t.BF16, t.F16, t.S8, t.S16, t.S32, t.S64, t.U8, t.U16, t.U32, t.U64))
+_CONVOLUTION_TYPES = frozenset((t.F32, t.F64, t.BF16, t.F16))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Axes:
+    """One role (batch, m, n or k) of a product: extent and the strides in the arrays that have it, after merging dimensions."""
+
+    extents: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+
+
+def merge_axes(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> Axes:
+    """Merges neighbouring dimensions that are contiguous in every array; drops dimensions of extent 1.
+
+    Args:
+      extents: per dimension, outermost first.
+      strides: per array, the stride of each dimension.
+    """
+    out: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for i, extent in enumerate(extents):
+        if extent == 1:
+            continue
+        if out and all(s[-1] == row[i] * extent for s, row in zip(steps, strides, strict=True)):
+            out[-1] *= extent
+            for s, row in zip(steps, strides, strict=True):
+                s[-1] = row[i]
+        else:
+            out.append(extent)
+            for s, row in zip(steps, strides, strict=True):
+                s.append(row[i])
+    return Axes(tuple(out), tuple(tuple(s) for s in steps))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DotShape:
+    """The roles of a dot_general's dimensions. Strides: batch (lhs, rhs, out), m (lhs, out), n (rhs, out), k (lhs, rhs)."""
+
+    batch: Axes
+    m: Axes
+    n: Axes
+    k: Axes
+
+    @property
+    def is_library_form(self) -> bool:
+        """Whether a TreadleDot can say it."""
+        return len(self.batch.extents) <= MAX_BATCH and all(len(a.extents) <= 1 for a in (self.m, self.n, self.k))
+
+
+def dot_shape(op: Op) -> DotShape:
+    lhs, rhs = (v.type for v in op.operands)
+    out = op.result.type
+    ls, rs, os = lhs.strides(), rhs.strides(), out.strides()
+    lb, rb = ints(op, "lhs_batching_dimensions"), ints(op, "rhs_batching_dimensions")
+    lc, rc = ints(op, "lhs_contracting_dimensions"), ints(op, "rhs_contracting_dimensions")
+    lm = [d for d in range(lhs.rank) if d not in lb and d not in lc]
+    rn = [d for d in range(rhs.rank) if d not in rb and d not in rc]
+    nb = len(lb)
+    batch = merge_axes([lhs.shape[d] for d in lb], [[ls[d] for d in lb], [rs[d] for d in rb], os[:nb]])
+    m = merge_axes([lhs.shape[d] for d in lm], [[ls[d] for d in lm], os[nb : nb + len(lm)]])
+    n = merge_axes([rhs.shape[d] for d in rn], [[rs[d] for d in rn], os[nb + len(lm) :]])
+    # The order of contracted dimensions is free: the left operand's memory order merges best.
+    order = sorted(range(len(lc)), key=lambda i: -ls[lc[i]])
+    k = merge_axes(
+        [lhs.shape[lc[i]] for i in order], [[ls[lc[i]] for i in order], [rs[rc[i]] for i in order]]
+    )
+    return DotShape(batch, m, n, k)
+
+
+def is_library_call(op: Op) -> bool:
+    """Whether `op` is done by a runtime call rather than by generated code."""
+    if any(v.type.size == 0 for v in (*op.operands, *op.results)):
+        return False
+    if op.name == "convolution":
+        dtype = op.operands[0].type.dtype
+        spatial = len(ints(op, "input_spatial_dimensions"))
+        return dtype in _CONVOLUTION_TYPES and op.operands[1].type.dtype is dtype and spatial <= MAX_SPATIAL and _out_type_ok(op)
+    if op.name != "dot_general":
+        return False
+    dtype = op.operands[0].type.dtype
+    if dtype not in _DOT_TYPES or op.operands[1].type.dtype is not dtype or not _out_type_ok(op):
+        return False
+    shape = dot_shape(op)
+    m, n, k = (math.prod(axes.extents) for axes in (shape.m, shape.n, shape.k))
+    if min(m, n) == 1 or m * n * k <= SMALL_PRODUCT:
+        return False
+    return shape.is_library_form
+
+
+def _out_type_ok(op: Op) -> bool:
+    lhs, out = op.operands[0].type.dtype, op.result.type.dtype
+    return out is lhs or (lhs in (t.F16, t.BF16) and out is t.F32) or (op.name == "dot_general" and lhs is t.S8 and out is t.S32)
+
+
+def canonical_products(region: Region) -> None:
+    """Rewrites large dot_generals that no TreadleDot can say: operands are transposed to [batch, m, k] and [batch, k, n] first."""
+    ops: list[Op] = []
+    for op in region.ops:
+        for inner in op.regions:
+            canonical_products(inner)
+        if op.name == "dot_general" and _wants_copy(op):
+            ops += _canonical(op)
+        ops.append(op)
+    region.ops = ops
+
+
+def _wants_copy(op: Op) -> bool:
+    if any(v.type.size == 0 for v in (*op.operands, *op.results)) or op.operands[0].type.dtype not in _DOT_TYPES:
+        return False
+    shape = dot_shape(op)
+    m, n, k = (math.prod(axes.extents) for axes in (shape.m, shape.n, shape.k))
+    return not shape.is_library_form and min(m, n) > 1 and m * n * k > SMALL_PRODUCT
+
+
+def _canonical(op: Op) -> list[Op]:
+    """Ops that lay the operands out anew; `op` is changed to use them (its result keeps its type through a reshape-free form)."""
+    added: list[Op] = []
+    batch_count = len(ints(op, "lhs_batching_dimensions"))
+    for side, name in enumerate(("lhs", "rhs")):
+        value = op.operands[side]
+        batch, contract = ints(op, f"{name}_batching_dimensions"), ints(op, f"{name}_contracting_dimensions")
+        free = [d for d in range(value.type.rank) if d not in batch and d not in contract]
+        order = [*batch, *free, *contract] if side == 0 else [*batch, *contract, *free]
+        op.operands[side] = _transposed(value, order, op, added)
+        first = batch_count + (len(free) if side == 0 else 0)
+        op.attrs[f"{name}_batching_dimensions"] = tuple(range(batch_count))
+        op.attrs[f"{name}_contracting_dimensions"] = tuple(range(first, first + len(contract)))
+    return added
+
+
+def _transposed(value: Value, order: Sequence[int], at: Op, added: list[Op]) -> Value:
+    if list(order) == list(range(value.type.rank)):
+        return value
+    shape = tuple(value.type.shape[d] for d in order)
+    op = Op("transpose", [value], [TensorType(value.type.dtype, shape)], {"permutation": tuple(order)}, (), at.loc)
+    added.append(op)
+    return op.result

@@ -1,0 +1,20 @@
+"""Where every value lives and in which order the code runs: the `plan` stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from treadle.compiler.plan.planner import plan
+from treadle.compiler.plan.printer import print_plan as dump
+
+if TYPE_CHECKING:
+    from treadle.compiler.context import CompileContext
+    from treadle.compiler.ir.core import Program
+    from treadle.compiler.plan.steps import Plan
+
+__all__ = ["dump", "plan", "plan_program"]
+
+
+def plan_program(program: Program, _context: CompileContext) -> Plan:
+    """The stage."""
+    return plan(program)
