@@ -156,3 +156,19 @@ def treadle_py_tests(srcs, **kwargs):
     """
     for src in srcs:
         treadle_py_test(name = src.replace("/", "_")[:-len(".py")], srcs = [src], **kwargs)
+
+def treadle_test_folder(deps, data = [], **kwargs):
+    """The tests of this folder and of those below it, and `support`: the modules that they share.
+
+    Args:
+      deps: what the modules import.
+      data: what the modules read.
+      **kwargs: as for treadle_py_test.
+    """
+    native.py_library(
+        name = "support",
+        srcs = native.glob(["**/*.py"], exclude = ["**/*_test.py"]),
+        data = data,
+        deps = deps,
+    )
+    treadle_py_tests(srcs = native.glob(["**/*_test.py"]), deps = [":support"], **kwargs)
