@@ -14,7 +14,7 @@ from treadle.compiler.lowering.context import Context
 from treadle.compiler.lowering.registry import Coordinates
 from treadle.compiler.loops.build import Builder
 from treadle.compiler.loops.ir import Apply, Const, Expr, Index, IndexValue, InRange, Load, Param
-from treadle.compiler.loops.walk import nodes
+from treadle.compiler.loops.walk import postorder
 
 
 class ScalarContext(Context):
@@ -63,7 +63,7 @@ class ScalarEmitter:
 
     def emit(self, root: Expr) -> str:
         """The register (or literal) with the value of `root`."""
-        for node in nodes([root]):
+        for node in postorder([root]):
             if node not in self.done:
                 self.done[node] = self._node(node)
         return self.done[root]

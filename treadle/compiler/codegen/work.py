@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from treadle.compiler.loops.ir import Apply, Kernel, Load, Nest
-from treadle.compiler.loops.walk import nodes, roots
+from treadle.compiler.loops.walk import nest_roots, postorder
 
 _COSTLY = frozenset(
     "atan2 cbrt cosine divide exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan tanh".split()
@@ -22,7 +22,7 @@ PIECE_WORK = 12_000_000
 def nest_work(nest: Nest) -> int:
     """Estimated picoseconds of one execution of a nest."""
     per_element = 0
-    for node in nodes(roots(nest)):
+    for node in postorder(nest_roots(nest)):
         if isinstance(node, Apply):
             per_element += _HARD if node.name in _COSTLY else _SIMPLE
         elif isinstance(node, Load):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.compiler.ir.core import Op, Region, Value
 from treadle.compiler.lowering.context import Context
+from treadle.compiler.loops.buffers import renumber_buffers, used_buffers
 from treadle.compiler.loops.build import Builder
 from treadle.compiler.loops.ir import Buffer, Kernel, Nest, Var
 
@@ -63,8 +64,6 @@ class KernelMaker:
         parallel: bool = True,
     ) -> KernelCall:
         """The kernel over the parameters that its nests really use."""
-        from treadle.compiler.loops.walk import renumber_buffers, used_buffers
-
         used = sorted(b for b in used_buffers(nests) if b >= 0)
         numbers = {old: new for new, old in enumerate(used)}
         params = tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle.compiler.loops.ir import Index, Kernel, Load, Nest, Var
-from treadle.compiler.loops.walk import nodes, roots
+from treadle.compiler.loops.walk import nest_roots, postorder
 
 
 def may_share(kernel: Kernel, read: int, written: int) -> bool:
@@ -16,7 +16,7 @@ def may_share(kernel: Kernel, read: int, written: int) -> bool:
     if len(stores) != 1 or first.combine is not None:
         return False
     for i, nest in enumerate(kernel.nests):
-        for node in nodes(roots(nest)):
+        for node in postorder(nest_roots(nest)):
             if isinstance(node, Load) and node.buffer == read:
                 if i > position or not _same_index(node.index, nest, first.index, target):
                     return False
