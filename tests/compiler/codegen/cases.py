@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
-from tests.compiler.codegen.harness import HOST, run_kernel
+from tests.compiler.codegen.harness import HOST, Library
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType, row_major_strides
 from treadle.compiler.loops import interp
 from treadle.compiler.loops.build import Builder, index_of, linear_index
 from treadle.compiler.loops.ir import Acc, Buffer, Expr, Kernel, Nest, Reduction, Store, Var
 from treadle.compiler.loops.schedule import schedule
+from treadle.compiler.loops.text import kernel_text
 
 
 def random_array(dtype: DType, size: int, seed: int = 0) -> np.ndarray:
@@ -86,13 +87,30 @@ def assert_same(got, want, exact=True, rtol=0.0):
             np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol)
 
 
-def check(kernel: Kernel, buffers, exact=True, rtol=0.0, target=HOST, cut=True):
-    """Schedules, compiles, runs (whole, and cut in pieces where that is allowed), and compares with the interpreter."""
-    want = expected(kernel, buffers)
-    planned = schedule(kernel, target)
-    assert_same(run_kernel(planned, buffers, target), want, exact, rtol)
-    extent = planned.range_extent()
-    if cut and planned.parallel and extent > 2:
-        pieces = [(0, extent // 3), (extent // 3, extent // 3), (extent // 3, extent - 1), (extent - 1, extent)]
-        assert_same(run_kernel(planned, buffers, target, pieces), want, exact, rtol)
+def pieces_of(kernel: Kernel) -> list[tuple[int, int]]:
+    """The range of a kernel cut as threads might, with an empty piece and a piece of one iteration."""
+    extent = kernel.range_extent()
+    return [(0, extent // 3), (extent // 3, extent // 3), (extent // 3, extent - 1), (extent - 1, extent)]
+
+
+def check_all(cases, exact=True, rtol=0.0, target=HOST):
+    """Schedules, compiles and runs kernels (whole, and cut in pieces where that is allowed); compares with the interpreter.
+
+    `cases` are (kernel, buffers). Returns the scheduled kernels.
+    """
+    planned = [schedule(kernel, target) for kernel, _ in cases]
+    library = Library(planned, target)
+    for number, ((kernel, buffers), plan) in enumerate(zip(cases, planned, strict=True)):
+        want = expected(kernel, buffers)
+        try:
+            assert_same(library.results(number, buffers), want, exact, rtol)
+            if plan.parallel and plan.range_extent() > 2:
+                assert_same(library.results(number, buffers, pieces_of(plan)), want, exact, rtol)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{kernel_text(plan)}") from None
     return planned
+
+
+def check(kernel: Kernel, buffers, exact=True, rtol=0.0, target=HOST):
+    """`check_all` for one kernel; returns it as scheduled."""
+    return check_all([(kernel, buffers)], exact, rtol, target)[0]

@@ -44,30 +44,30 @@ def link(code: bytes) -> ctypes.CDLL:
         return ctypes.CDLL(str(result))
 
 
-class Compiled:
-    """A loaded kernel."""
+class Library:
+    """Several kernels, compiled as one module and loaded."""
 
-    def __init__(self, kernel: Kernel, target: Target = HOST):
-        self.kernel = kernel
-        self.text = module_text([emit_kernel(kernel, "k", target)])
+    def __init__(self, kernels, target: Target = HOST):
+        self.kernels = list(kernels)
+        self.text = module_text(emit_kernel(kernel, f"k{i}", target) for i, kernel in enumerate(self.kernels))
         self.library = link(compile_module(self.text, target))
-        self.function = self.library.k
-        self.function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
-        self.function.restype = None
 
-    def run(self, buffers, pieces=None):
-        """Runs over the whole range, or over the given pieces of it; `buffers` are changed in place."""
-        for buffer, param in zip(buffers, self.kernel.params, strict=True):
+    def run(self, number: int, buffers, pieces=None):
+        """Runs a kernel over its whole range, or over the given pieces of it; `buffers` are changed in place."""
+        kernel = self.kernels[number]
+        function = self.library[f"k{number}"]
+        function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+        function.restype = None
+        for buffer, param in zip(buffers, kernel.params, strict=True):
             assert buffer.size == param.size
             assert buffer.dtype == param.dtype.numpy
             assert buffer.flags.c_contiguous
         pointers = (ctypes.c_void_p * max(len(buffers), 1))(*[buffer.ctypes.data for buffer in buffers])
-        for begin, end in pieces or [(0, self.kernel.range_extent())]:
-            self.function(ctypes.addressof(pointers), begin, end)
+        for begin, end in pieces or [(0, kernel.range_extent())]:
+            function(ctypes.addressof(pointers), begin, end)
 
-
-def run_kernel(kernel: Kernel, buffers, target: Target = HOST, pieces=None):
-    """Compiles and runs; returns copies of the written buffers."""
-    work = [np.array(buffer, copy=True, order="C") for buffer in buffers]
-    Compiled(kernel, target).run(work, pieces)
-    return [work[i] for i, param in enumerate(kernel.params) if param.written]
+    def results(self, number: int, buffers, pieces=None):
+        """Runs on copies; returns the written buffers."""
+        work = [np.array(buffer, copy=True, order="C") for buffer in buffers]
+        self.run(number, work, pieces)
+        return [work[i] for i, param in enumerate(self.kernels[number].params) if param.written]
