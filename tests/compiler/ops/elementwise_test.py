@@ -42,8 +42,7 @@ def edges(name: str) -> np.ndarray:
     if dtype.is_integer:
         info = np.iinfo(dtype.numpy)
         near = {0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 63, 64, 100, info.max, info.max - 1, info.min, info.min + 1}
-        values = sorted(v for v in near | {-v for v in near} if info.min <= v <= info.max)
-        return np.array(values, dtype.numpy)
+        return np.array(sorted(v for v in near | {-v for v in near} if info.min <= v <= info.max), dtype.numpy)
     values: list[float] = [
         0.0,
         0.5,

@@ -82,9 +82,7 @@ def _function_type(op: Op) -> str:
 
 def _literal(value: np.ndarray) -> str:
     if value.dtype == np.bool_:
-        text = ", ".join("true" if v else "false" for v in value.reshape(-1))
-        nested = f"[{text}]" if value.ndim else text
-        return f"dense<{nested}> : tensor<{value.size}xi1>" if value.ndim > 1 else f"dense<{nested}>"
+        return f"dense<{str(value.tolist()).lower()}>"
     return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex()}">'
 
 
@@ -114,17 +112,12 @@ def _attributes(op: Op) -> str:
     attrs = dict(op.attrs)
     parts = []
     if op.name == "constant":
-        value = np.asarray(attrs["value"])
-        if value.dtype == np.bool_ and value.ndim > 1:
-            value = value.astype(np.bool_)
-            nested = str(value.tolist()).lower()
-            return f" <{{value = dense<{nested}> : {tensor_type(op.result.type)}}}>"
-        return f" <{{value = {_literal(value)} : {tensor_type(op.result.type)}}}>"
+        return f" <{{value = {_literal(np.asarray(attrs['value']))} : {tensor_type(op.result.type)}}}>"
     if op.name in _GROUPED:
         attr, mnemonic, names = _GROUPED[op.name]
         fields = []
         for name in names:
-            value = attrs.pop(name)
+            value: Any = attrs.pop(name)
             if isinstance(value, int) or op.name == "convolution" or len(value):
                 fields.append(f"{name} = {_ints(value) if isinstance(value, tuple | list) else value}")
         raw = "raw " if mnemonic == "conv" else ""
