@@ -27,9 +27,7 @@ class Cpu:
 
 
 HOST = Cpu(frozenset(name for name, on in llvm.get_host_cpu_features().items() if on))
-NO_FMA = Cpu(frozenset(
-    name for name in HOST.features if not name.startswith("avx512") and name not in {"fma", "fma4"}
-))
+NO_FMA = Cpu(frozenset(name for name in HOST.features if not name.startswith("avx512") and name not in {"fma", "fma4"}))
 ARITY = {"power": 2, "atan2": 2, "remainder": 2}
 LLVM_NAME = {t.F32: "float", t.F64: "double"}
 
@@ -41,12 +39,13 @@ def module_text(name: str, dtype: t.DType, lanes: int, cpu: Cpu) -> str:
     kind = element if lanes == 1 else f"<{lanes} x {element}>"
     operands = ["a", "b"][: ARITY.get(name, 1)]
     loads = "".join(
-        f"  %p{o} = getelementptr {element}, ptr %{o}, i64 %i\n"
-        f"  %v{o} = load {kind}, ptr %p{o}, align {dtype.bytes}\n"
+        f"  %p{o} = getelementptr {element}, ptr %{o}, i64 %i\n  %v{o} = load {kind}, ptr %p{o}, align {dtype.bytes}\n"
         for o in operands
     )
     arguments = ", ".join(f"{kind} %v{o}" for o in operands)
-    return "\n".join(function.needs) + f"""
+    return (
+        "\n".join(function.needs)
+        + f"""
 {function.text}
 define void @run(ptr %out, ptr %a, ptr %b, i64 %n) {{
 entry:
@@ -63,6 +62,7 @@ end:
   ret void
 }}
 """
+    )
 
 
 class Compiled:
@@ -72,12 +72,8 @@ class Compiled:
         self.dtype, self.lanes = dtype, lanes
         module = llvm.parse_assembly(module_text(name, dtype, lanes, cpu))
         module.verify()
-        features = ",".join(
-            f"{'+' if cpu.has(name) else '-'}{name}" for name in sorted(HOST.features | {"avx512f"})
-        )
-        machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu="x86-64", features=features, opt=2
-        )
+        features = ",".join(f"{'+' if cpu.has(name) else '-'}{name}" for name in sorted(HOST.features | {"avx512f"}))
+        machine = llvm.Target.from_default_triple().create_target_machine(cpu="x86-64", features=features, opt=2)
         self.machine = machine
         self.engine = llvm.create_mcjit_compiler(module, machine)
         self.engine.finalize_object()
@@ -88,10 +84,7 @@ class Compiled:
     def __call__(self, *operands: np.ndarray) -> np.ndarray:
         size = operands[0].size
         padding = -size % self.lanes
-        padded = [
-            np.concatenate([np.ravel(x), np.ones(padding, x.dtype)]).astype(self.dtype.numpy)
-            for x in operands
-        ]
+        padded = [np.concatenate([np.ravel(x), np.ones(padding, x.dtype)]).astype(self.dtype.numpy) for x in operands]
         out = np.empty_like(padded[0])
         second = padded[-1]
         self.run(out.ctypes.data, padded[0].ctypes.data, second.ctypes.data, out.size)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import struct
 from collections.abc import Sequence
 
@@ -29,7 +30,7 @@ def _literal(element: str, value: float | int | bool, lanes: int) -> str:
     """`value` as an LLVM constant, repeated for every lane."""
     if element in (FLOAT, DOUBLE):
         number = float(value)
-        if element == FLOAT and number == number and abs(number) != float("inf"):
+        if element == FLOAT and math.isfinite(number):
             # LLVM writes a float as the double of the same value.
             number = struct.unpack("<f", struct.pack("<f", number))[0]
         text = f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
@@ -216,9 +217,7 @@ class Emitter:
         element = a.element if isinstance(a, Value) else b.element if isinstance(b, Value) else ""
         kind = self.type(element)
         left, right = self._operand(element, a), self._operand(element, b)
-        return self._emit(
-            element, f"select {self.type(I1)} {mask.name}, {kind} {left}, {kind} {right}"
-        )
+        return self._emit(element, f"select {self.type(I1)} {mask.name}, {kind} {left}, {kind} {right}")
 
     def intrinsic(self, name: str, *args: Value) -> Value:
         """llvm.<name>, overloaded on the type of the arguments."""
@@ -315,9 +314,7 @@ class Emitter:
         error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
         return product, error
 
-    def divide_to_pair(
-        self, top: Value, top_low: Value, bottom: Value, bottom_low: Value
-    ) -> tuple[Value, Value]:
+    def divide_to_pair(self, top: Value, top_low: Value, bottom: Value, bottom_low: Value) -> tuple[Value, Value]:
         """(top + top_low) / (bottom + bottom_low) in f64 as a quotient and a small rest.
 
         `bottom` is within f32's range: the rest needs no better inverse than f32's.
@@ -356,9 +353,7 @@ class Emitter:
             taken = bits
         else:
             cold = f"{self.symbol}.cold"
-            self.extra_functions.append(
-                _cold_function(cold, libm, element, self.lanes, len(args))
-            )
+            self.extra_functions.append(_cold_function(cold, libm, element, self.lanes, len(args)))
             bits = self._emit(I1, f"bitcast {self.type(I1)} {bits} to {mask_type}").name
             taken = self._emit(I1, f"icmp ne {mask_type} {bits}, 0").name
             operands = ", ".join(f"{kind} {arg.name}" for arg in (*args, fast))
@@ -386,8 +381,7 @@ def _cold_function(symbol: str, libm: str, element: str, lanes: int, arity: int)
     names = [*(f"x{i}" for i in range(arity)), "fast"]
     parameters = ", ".join(f"{kind} %{name}" for name in names)
     lines = [
-        f"define internal {kind} @{symbol}(i{lanes} %mask, {parameters}) "
-        "cold noinline optnone nounwind {",
+        f"define internal {kind} @{symbol}(i{lanes} %mask, {parameters}) cold noinline optnone nounwind {{",
         "entry:",
     ]
     for name in names:

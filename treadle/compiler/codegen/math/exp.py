@@ -73,8 +73,10 @@ def _reduce(e: Emitter, x: Value, fit: tuple[float, ...]) -> tuple[Value, Value,
 
 
 def scale_by_power(e: Emitter, x: Value, exponent: Value) -> Value:
-    """x * 2^exponent in two steps, so that the exponent may reach from the smallest subnormal to
-    overflow, and only the second step rounds. |exponent| <= 2 * 1022 (2 * 126)."""
+    """x * 2^exponent for |exponent| <= 2 * 1022 (f32: 2 * 126).
+
+    In two steps, so that the exponent may reach from the smallest subnormal to overflow; only the second step rounds.
+    """
     # A logical shift of a biased number: AVX2 has no arithmetic shift of 64-bit lanes.
     bias = 4096 if exponent.element != "i32" else 512
     half = ((exponent + bias) >> 1) - bias // 2
@@ -91,8 +93,7 @@ def exponential(e: Emitter, x: Value) -> Value:
 
 
 def _expm1(e: Emitter, x: Value) -> tuple[Value, Value]:
-    """(e^x - 1) / 2 as a high and a low part, without the sign of zero; x is between expm1_floor
-    and overflow.
+    """(e^x - 1) / 2 as a high and a low part, for x between expm1_floor and overflow; loses the sign of zero.
 
     2^k (1 + p) - 1 = (2^k - 1) + 2^k p with p = e^r - 1, of which the first is never the smaller
     one unless it is zero. The half of it, since 2^k overflows for the last k.

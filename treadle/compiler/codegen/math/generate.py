@@ -45,10 +45,12 @@ def _series(first: Decimal, ratio: Callable[[int], Decimal]) -> Decimal:
 
 
 def sin(x: Decimal) -> Decimal:
+    """By the power series."""
     return _series(x, lambda k: -x * x / ((2 * k) * (2 * k + 1)))
 
 
 def cos(x: Decimal) -> Decimal:
+    """By the power series."""
     return _series(ONE, lambda k: -x * x / ((2 * k - 1) * (2 * k)))
 
 
@@ -66,6 +68,7 @@ def erf(x: Decimal) -> Decimal:
 
 
 def log1p(x: Decimal) -> Decimal:
+    """ln(1 + x)."""
     return (1 + x).ln()
 
 
@@ -91,22 +94,19 @@ def _solve(matrix: list[list[Decimal]], right: list[Decimal]) -> list[Decimal]:
 
 
 def evaluate(coefficients: Sequence[Decimal], x: Decimal) -> Decimal:
+    """The polynomial's value, by Horner's rule."""
     result = Decimal(0)
     for coefficient in reversed(coefficients):
         result = result * x + coefficient
     return result
 
 
-def remez(
-    f: Function, low: Decimal, high: Decimal, degree: int, weight: Function
-) -> tuple[list[Decimal], Decimal]:
+def remez(f: Function, low: Decimal, high: Decimal, degree: int, weight: Function) -> tuple[list[Decimal], Decimal]:
     """Coefficients p of `degree` that minimise max |(p - f) * weight|, and that maximum."""
     count = degree + 2
     size = 24 * count
     middle, radius = (low + high) / 2, (high - low) / 2
-    grid = [
-        middle - radius * Decimal(math.cos(math.pi * (i + 0.5) / size)) for i in range(size)
-    ]
+    grid = [middle - radius * Decimal(math.cos(math.pi * (i + 0.5) / size)) for i in range(size)]
     grid = [x for x in grid if weight(x) != 0]
     values = [f(x) for x in grid]
     weights = [weight(x) for x in grid]
@@ -119,10 +119,7 @@ def remez(
             powers = [grid[i] ** j if j else ONE for j in range(degree + 1)]
             matrix.append([*powers, (-1) ** sign / weights[i]])
         *coefficients, level = _solve(matrix, [values[i] for i in reference])
-        errors = [
-            (evaluate(coefficients, x) - v) * w
-            for x, v, w in zip(grid, values, weights, strict=True)
-        ]
+        errors = [(evaluate(coefficients, x) - v) * w for x, v, w in zip(grid, values, weights, strict=True)]
         worst = max(abs(e) for e in errors)
         if worst <= abs(level) * Decimal("1.001"):
             break
@@ -248,7 +245,7 @@ def _fits() -> list[Fit]:
     z_high = (log_high / (2 + log_high)) ** 2 * Decimal("1.0001")
     z_low = Decimal("1e-12")
     tangent = log_high**2 * Decimal("1.0001")  # tan(pi/8) is sqrt(2) - 1
-    fits = [
+    return [
         Fit("EXP_F32", exp_tail, -half_ln2, half_ln2, 4, exp_weight, False),
         Fit("EXPM1_F32", exp_tail, -half_ln2, half_ln2, 5, expm1_weight, False),
         Fit("LOG_F32", log_tail, log_low, log_high, 7, log_weight, False),
@@ -273,7 +270,6 @@ def _fits() -> list[Fit]:
         Fit("ERF_F64", erf_excess, z_low, ONE, 11, lambda z: 1 / erf_ratio(z), True),
         Fit("ERFCX_F64", shifted_erfcx, -2 * ONE, 3 * ONE, 21, shifted_erfcx_weight, True),
     ]
-    return fits
 
 
 def _round(value: Decimal, double: bool) -> float:
@@ -284,16 +280,12 @@ def _round(value: Decimal, double: bool) -> float:
 def render() -> str:
     """The text of coefficients.py."""
     getcontext().prec = PRECISION
-    parts = [
-        '"""Minimax coefficients, constant term first. Written by generate.py; do not edit."""\n'
-    ]
+    parts = ['"""Minimax coefficients, constant term first. Written by generate.py; do not edit."""\n']
     for fit in _fits():
         coefficients, worst = remez(fit.function, fit.low, fit.high, fit.degree, fit.weight)
         parts.append(
             f"# largest weighted error 2^{float(worst.ln() / Decimal(2).ln()):.1f}\n"
-            f"{fit.name} = (\n"
-            + "".join(f"    {_round(c, fit.double)!r},\n" for c in coefficients)
-            + ")\n"
+            f"{fit.name} = (\n" + "".join(f"    {_round(c, fit.double)!r},\n" for c in coefficients) + ")\n"
         )
     return "\n".join(parts)
 

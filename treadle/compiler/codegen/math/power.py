@@ -71,9 +71,7 @@ def _log2_pair(e: Emitter, x: Value) -> tuple[Value, Value]:
     s_low = residual * (1.0 / g.to_single()).to_double()
     z, z_error = e.two_product(s, s)
     z_low = e.fma(s + s, s_low, z_error)
-    inner, inner_low = e.fast_two_sum(
-        e.const(DOUBLE, _TWO_THIRDS_OVER_LN2[0]), z * e.polynomial(z, c.LOG2_F64)
-    )
+    inner, inner_low = e.fast_two_sum(e.const(DOUBLE, _TWO_THIRDS_OVER_LN2[0]), z * e.polynomial(z, c.LOG2_F64))
     term, term_low = _multiply(e, inner, inner_low + _TWO_THIRDS_OVER_LN2[1], z, z_low)
     factor, factor_low = e.fast_two_sum(e.const(DOUBLE, _TWO_OVER_LN2[0]), term)
     log2, log2_low = _multiply(e, factor, factor_low + (term_low + _TWO_OVER_LN2[1]), s, s_low)

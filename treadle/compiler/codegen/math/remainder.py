@@ -32,7 +32,7 @@ def remainder(e: Emitter, x: Value, y: Value) -> Value:
             # Dekker's product is exact only away from the ends of the range.
             product, error = e.two_product(quotient, b)
             rest = (a - product) - error
-            slow = quotient.ge(2.0**52) | a.gt(2.0**990) | b.lt(2.0**-900)
+            slow = quotient.ge(2.0**52) | a.gt(2.0**990) | b.gt(2.0**990) | b.lt(2.0**-900)
         libm = "fmod"
     rest = e.select(rest.lt(0.0), rest + b, rest)
     rest = rest.to_single() if x.element == FLOAT else rest
