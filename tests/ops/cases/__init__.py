@@ -1,6 +1,14 @@
 """The rows, a file per family."""
 
-from tests.ops.cases import elementwise
+from tests.ops.cases import control, elementwise, indexing, linear, random, reductions, shapes
 from tests.ops.harness import Case
 
-ALL: list[Case] = [*elementwise.CASES]
+ALL: list[Case] = [
+    *elementwise.CASES,
+    *shapes.CASES,
+    *indexing.CASES,
+    *reductions.CASES,
+    *linear.CASES,
+    *control.CASES,
+    *random.CASES,
+]
