@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def _erf(x: float) -> np.longdouble:
         total -= int(math.ldexp(piece, _BITS)) if piece else 0
     gauss = np.exp(-np.longdouble(x) * np.longdouble(x))
     value = np.minimum(two_over_root_pi * gauss * wide, np.longdouble(1))
-    return np.copysign(value, np.longdouble(x))
+    return np.longdouble(np.copysign(value, np.longdouble(x)))
 
 
 def _erf_array(x: np.ndarray) -> np.ndarray:
@@ -46,7 +47,7 @@ def _erf_array(x: np.ndarray) -> np.ndarray:
     return np.array([_erf(float(v)) for v in x], np.longdouble)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
     "exponential": np.exp,
     "exponential_minus_one": np.expm1,
     "log": np.log,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,7 @@ REMAINDER = [
 CPUS = {"host": machine.HOST, "without FMA": machine.NO_FMA}
 
 
-def check(name: str, rows: list[tuple[float, ...]], cpu: machine.Cpu) -> None:
+def check(name: str, rows: Sequence[tuple[float, ...]], cpu: machine.Cpu) -> None:
     table = np.array(rows)
     for dtype, lanes in ((t.F32, 4), (t.F64, 4)):
         *columns, want = [table[:, i].astype(dtype.numpy) for i in range(table.shape[1])]
