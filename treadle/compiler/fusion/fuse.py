@@ -145,8 +145,6 @@ class _Builder:
                 op = value.op
                 if op is None or op in members or not self.grouping.is_virtual(value):
                     break
-                if op in self.grouping.unit_of:
-                    break  # stored by a kernel of its own: read it from there
                 chain.append(value)
                 if not op.operands:
                     break

@@ -6,6 +6,7 @@ Grouping keeps the units' dependence graph free of cycles: an op joins a unit on
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 
 from treadle.compiler.fusion.classify import Class, classify
@@ -108,9 +109,9 @@ class Grouping:
         return needed
 
     def is_virtual(self, value: Value) -> bool:
-        """Whether `value` is copied into its users. Values of enclosing regions count by their op alone."""
+        """Whether `value` is copied into its users: not when a kernel stores it. Values of enclosing regions count by their op alone."""
         op = value.op
-        if op is None:
+        if op is None or op in self.unit_of:
             return False
         known = self.classes.get(op)
         if known is None:
@@ -243,9 +244,13 @@ class Grouping:
 
     def _place_between(self, unit: Unit, preds: Iterable[Unit], succs: Iterable[Unit]) -> bool:
         """Gives `unit` an order after all `preds` and before all `succs`; False, and no change, when there is no such place."""
-        low = max((p.order for p in preds), default=-1.0)
-        high = min((s.order for s in succs), default=low + 2.0)
+        low = max((p.order for p in preds), default=0.0)
+        high = min((s.order for s in succs), default=math.inf)
         if low < unit.order < high:
+            return True
+        if high == math.inf:
+            self._count += 1.0  # after everything
+            unit.order = self._count
             return True
         middle = (low + high) / 2
         if not low < middle < high:

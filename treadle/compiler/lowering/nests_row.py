@@ -55,16 +55,22 @@ class _RowKernel:
         self.outside: dict[Value, list[Value]] = {}
         for inside, outside in body.results:
             self.outside.setdefault(inside, []).append(outside)
-        self.users = _users(body)
+        self.users = self._users()
         self.done: set[Value] = set()
 
     def _is_full(self, value: Value) -> bool:
         """Whether `value` is a full-size value of the rows at hand (and not, say, a transposed one that is read elsewhere)."""
         return value.type.shape == self.shape and value.op in self.aligned
 
+    def _is_row_reduce(self, op: Op | None) -> bool:
+        """Whether `op` reduces the rows at hand (and is not a small reduction written out inside an element)."""
+        if op is None or op.name != "reduce" or op not in self.aligned:
+            return False
+        return op.operands[0].type.shape == self.shape and op.results[0].type.shape == self.shape[: self.outer_rank]
+
     def build(self) -> KernelCall:
         for op in self.body.region.ops:
-            if op.name == "reduce":
+            if self._is_row_reduce(op):
                 self._materialise_for(op)
                 self._reduce(op)
         self._store_rest()
@@ -93,7 +99,7 @@ class _RowKernel:
         stack = list(op.operands)
         while stack:
             value = stack.pop()
-            if value.op is None or value in found or value in self.context.bound or value.op.name == "reduce":
+            if value.op is None or value in found or value in self.context.bound or self._is_row_reduce(value.op):
                 continue
             if self._is_full(value):
                 found.add(value)
@@ -179,18 +185,17 @@ class _RowKernel:
         if stores:
             self.nests.append(Nest((), tuple(stores)))
 
-
-def _users(body: FusionBody) -> dict[Value, set[object]]:
-    """For each value, the places that need it in different nests: reductions, and "the end" for what reaches a result."""
-    users: dict[Value, set[object]] = {}
-    for result in body.region.results:
-        if not (result.op is not None and result.op.name == "reduce"):
-            users.setdefault(result, set()).add("end")
-    for op in reversed(body.region.ops):
-        if op.name == "reduce":
-            reached: set[object] = {op}
-        else:
-            reached = set().union(*(users.get(r, set()) for r in op.results))
-        for operand in op.operands:
-            users.setdefault(operand, set()).update(reached)
-    return users
+    def _users(self) -> dict[Value, set[object]]:
+        """For each value, the places that need it in different nests: reductions, and "the end" for what reaches a result."""
+        users: dict[Value, set[object]] = {}
+        for result in self.body.region.results:
+            if not self._is_row_reduce(result.op):
+                users.setdefault(result, set()).add("end")
+        for op in reversed(self.body.region.ops):
+            if self._is_row_reduce(op):
+                reached: set[object] = {op}
+            else:
+                reached = set().union(*(users.get(r, set()) for r in op.results))
+            for operand in op.operands:
+                users.setdefault(operand, set()).update(reached)
+        return users
