@@ -67,7 +67,18 @@ class Library:
             function(ctypes.addressof(pointers), begin, end)
 
     def results(self, number: int, buffers, pieces=None):
-        """Runs on copies; returns the written buffers."""
-        work = [np.array(buffer, copy=True, order="C") for buffer in buffers]
+        """Runs on copies; returns the written buffers. Nothing around and nothing but those may change."""
+        guard = 256
+        blocks = [np.full(buffer.nbytes + 2 * guard, 0xA5, np.uint8) for buffer in buffers]
+        work = []
+        for block, buffer in zip(blocks, buffers, strict=True):
+            inside = block[guard : guard + buffer.nbytes].view(buffer.dtype)
+            inside[:] = buffer
+            work.append(inside)
         self.run(number, work, pieces)
-        return [work[i] for i, param in enumerate(self.kernels[number].params) if param.written]
+        for block, buffer, param in zip(blocks, buffers, self.kernels[number].params, strict=True):
+            assert (block[:guard] == 0xA5).all(), "wrote before a buffer"
+            assert (block[guard + buffer.nbytes :] == 0xA5).all(), "wrote behind a buffer"
+            if not param.written:
+                assert bytes(block[guard : guard + buffer.nbytes]) == buffer.tobytes(), "wrote to an operand"
+        return [work[i].copy() for i, param in enumerate(self.kernels[number].params) if param.written]

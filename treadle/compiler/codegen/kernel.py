@@ -210,47 +210,27 @@ class _KernelEmitter(ValueEmitter):
                 self.offset[var] = i * (self.lanes if var is self.vector else 1)
 
         results: dict[tuple[int, ...], list[str]] = {}
+        scalars_after = False
         if nest.reduction is not None:
             reducer = ReductionEmitter(self, nest.reduction, places, set_place, self.factors)
             analysed += reducer.inits
             analysed += reducer.inputs
             results = reducer.emit()
-            if reducer.across:
-                self._scalars_after(nest, places, set_place, results, analysed)
-                return
-        scope = self.scopes[-1]
+            scalars_after = reducer.across
+        lanes = self.lanes
+        if scalars_after:
+            self.lanes = 1
         scope.bits |= self.inner_pin
         order = self.analyse(store_roots(nest.stores))
         analysed += order
         for place in places:
             set_place(place)
-            self._note_accumulators(results.get(place))
+            if place in results:
+                self.accumulators[tuple(self.offset[var] for var, bit in self.tiled if bit & self.acc_bits)] = results[place]
             self.ensure(order)
             self._stores(nest.stores)
         set_place((0,) * len(moving))
-
-    def _scalars_after(
-        self,
-        nest: Nest,
-        places: Sequence[tuple[int, ...]],
-        set_place: Callable[[tuple[int, ...]], None],
-        results: dict[tuple[int, ...], list[str]],
-        analysed: list[Expr],
-    ) -> None:
-        """The stores after a reduction over the lanes are scalar."""
-        lanes, self.lanes = self.lanes, 1
-        order = self.analyse(store_roots(nest.stores))
-        analysed += order
-        for place in places:
-            set_place(place)
-            self._note_accumulators(results[place])
-            self.ensure(order)
-            self._stores(nest.stores)
         self.lanes = lanes
-
-    def _note_accumulators(self, values: list[str] | None) -> None:
-        if values is not None:
-            self.accumulators[tuple(self.offset[var] for var, bit in self.tiled if bit & self.acc_bits)] = values
 
     def _stores(self, stores: Sequence[Store]) -> None:
         combining = [store for store in stores if store.combine is not None]
