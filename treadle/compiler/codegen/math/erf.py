@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from treadle.compiler.codegen.math import coefficients as c
 from treadle.compiler.codegen.math.build import FLOAT, Emitter, Value
-from treadle.compiler.codegen.math.exp import exponential
+from treadle.compiler.codegen.math.exp import rough_exponential
 
 
 def erf(e: Emitter, x: Value) -> Value:
-    """erf x. f32: x p(x^2 - 8) in f64 on all of |x| < 4, beyond which it rounds to 1.
+    """erf x. Near zero x + x p(x^2); then, up to where the result rounds to 1, 1 minus erfc x.
 
-    f64: x + x p(x^2) for |x| < 1, else 1 - e^(-x^2) q(x - 3) up to 6; the rounding of x^2 only
-    matters where e^(-x^2) is small.
+    f32 takes erfc x = e^-q(x), f64 e^(-x^2) q(x - 3); the rounding of x^2 only matters where e^(-x^2) is small.
     """
     magnitude = e.abs(x)
     if x.element == FLOAT:
-        cut = e.at_most(magnitude, 4.0).to_double()
-        value = cut * e.polynomial(e.fma(cut, cut, -8.0), c.ERF_F32)
-        return e.copysign(value.to_single(), x)
-    cut = e.at_most(magnitude, 6.0)
-    square = cut * cut
-    small = e.fma(magnitude, e.polynomial(square, c.ERF_F64), magnitude)
-    large = e.fma(-exponential(e, -square), e.polynomial(cut - 3.0, c.ERFCX_F64), 1.0)
-    return e.copysign(e.select(magnitude.lt(1.0), small, large), x)
+        seam, square = 0.9375, x * x
+        cut = e.at_most(magnitude, 3.95)
+        small_fit = c.ERF_F32
+        # Horner's last step is the only one whose rounding matters.
+        exponent = e.fma(cut, e.polynomial(cut, c.LOG_ERFC_F32[1:]), c.LOG_ERFC_F32[0])
+        large = 1.0 - rough_exponential(e, -exponent)
+    else:
+        seam, cut = 1.0, e.at_most(magnitude, 6.0)
+        square = cut * cut
+        small_fit = c.ERF_F64
+        large = e.fma(-rough_exponential(e, -square), e.polynomial(cut - 3.0, c.ERFCX_F64), 1.0)
+    small = e.fma(magnitude, e.polynomial(square, small_fit), magnitude)
+    return e.copysign(e.select(magnitude.lt(seam), small, large), x)

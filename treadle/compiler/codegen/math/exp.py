@@ -122,6 +122,12 @@ def logistic(e: Emitter, x: Value) -> Value:
     return e.fma(ratio * lost, e.fma(t, 0.5, -1.0), ratio)
 
 
+def rough_exponential(e: Emitter, x: Value) -> Value:
+    """e^x to about 1.2 ulp, for an x whose result is a normal number."""
+    exponent, t, tail = _reduce(e, x, _CONSTANTS[x.element].exp)
+    return (1.0 + (t + tail)) * e.exponent_scale(exponent)
+
+
 def tanh(e: Emitter, x: Value) -> Value:
     """For |x| < 5/8 an odd polynomial, beyond it tanh |x| = 1 - 2 / (e^(2 |x|) + 1)."""
     constants = _CONSTANTS[x.element]

@@ -227,8 +227,8 @@ def _fits() -> list[Fit]:
     def erf_excess(z: Decimal) -> Decimal:
         return erf_ratio(z) - 1
 
-    def shifted_erf(u: Decimal) -> Decimal:
-        return erf_ratio(u + 8)
+    def minus_log_erfc(x: Decimal) -> Decimal:
+        return -(1 - erf(x)).ln()
 
     def shifted_erfcx(u: Decimal) -> Decimal:
         x = u + 3
@@ -239,6 +239,7 @@ def _fits() -> list[Fit]:
         return (-x * x).exp()
 
     ln2 = Decimal(2).ln()
+    erf_seam = Decimal("0.9375")
     quarter = (pi() / 4) ** 2 * Decimal("1.0001")
     tanh_high = Decimal("0.625") ** 2
     log_low, log_high = root / 2 - 1, root - 1
@@ -263,10 +264,11 @@ def _fits() -> list[Fit]:
         Fit("LOG2_F32", log2_ratio, log_low, log_high, 12, log2_weight, True),
         Fit("EXP2_F32", exp2, -HALF, HALF, 6, lambda r: 1 / exp2(r), True),
         Fit("LOG2_F64", log2_tail, z_low, z_high, 6, lambda z: z**2, True),
-        # atan2 and erf: f32 in f64.
+        # atan2: f32 in f64.
         Fit("ATAN_F32", atan_ratio, z_low, ONE, 10, lambda z: 1 / atan_ratio(z), True),
         Fit("ATAN_F64", atan_tail, z_low, tangent, 10, lambda z: z / atan_ratio(z), True),
-        Fit("ERF_F32", shifted_erf, z_low - 8, 8 * ONE, 17, lambda u: 1 / shifted_erf(u), True),
+        Fit("ERF_F32", erf_excess, z_low, erf_seam**2, 6, lambda z: 1 / erf_ratio(z), False),
+        Fit("LOG_ERFC_F32", minus_log_erfc, erf_seam, Decimal("3.95"), 6, lambda x: 1 - erf(x), False),
         Fit("ERF_F64", erf_excess, z_low, ONE, 11, lambda z: 1 / erf_ratio(z), True),
         Fit("ERFCX_F64", shifted_erfcx, -2 * ONE, 3 * ONE, 21, shifted_erfcx_weight, True),
     ]
