@@ -163,15 +163,19 @@ class Emitter:
         self.has_fma = has_fma
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
-        self.extra_functions: list[str] = []
+        self.helpers: list[str] = []
 
     def function(self, element: str, arity: int, result: Value) -> str:
-        """The whole function (behind its cold part, if any), returning `result`."""
+        """The whole function (behind its helpers), returning `result`."""
         kind = self.type(element)
         parameters = ", ".join(f"{kind} %x{i}" for i in range(arity))
         head = f"define internal {kind} @{self.symbol}({parameters}) nounwind {{"
         lines = [head, "entry:", *self.lines, f"  ret {kind} {result.name}", "}", ""]
-        return "".join(self.extra_functions) + "\n".join(lines)
+        return "".join(self.helpers) + "\n".join(lines)
+
+    def declare(self, line: str) -> None:
+        """Notes a declaration that the function needs."""
+        self.declarations[line] = None
 
     def needs(self) -> tuple[str, ...]:
         """The declarations of what the function calls."""
@@ -180,7 +184,8 @@ class Emitter:
     def type(self, element: str) -> str:
         return type_text(element, self.lanes)
 
-    def _emit(self, element: str, text: str) -> Value:
+    def emit(self, element: str, text: str) -> Value:
+        """One more line, whose result has lanes of `element`."""
         name = f"%v{len(self.lines)}"
         self.lines.append(f"  {name} = {text}")
         return Value(self, element, name)
@@ -198,26 +203,26 @@ class Emitter:
 
     def binary(self, opcode: str, a: Value, b: Value | Number) -> Value:
         right = self._operand(a.element, b)
-        return self._emit(a.element, f"{opcode} {self.type(a.element)} {a.name}, {right}")
+        return self.emit(a.element, f"{opcode} {self.type(a.element)} {a.name}, {right}")
 
     def unary_line(self, opcode: str, a: Value) -> Value:
-        return self._emit(a.element, f"{opcode} {self.type(a.element)} {a.name}")
+        return self.emit(a.element, f"{opcode} {self.type(a.element)} {a.name}")
 
     def compare(self, float_test: str, int_test: str, a: Value, b: Value | Number) -> Value:
         opcode = f"fcmp {float_test}" if a.is_float else f"icmp {int_test}"
         right = self._operand(a.element, b)
-        return self._emit(I1, f"{opcode} {self.type(a.element)} {a.name}, {right}")
+        return self.emit(I1, f"{opcode} {self.type(a.element)} {a.name}, {right}")
 
     def convert(self, opcode: str, a: Value, element: str) -> Value:
         text = f"{opcode} {self.type(a.element)} {a.name} to {self.type(element)}"
-        return self._emit(element, text)
+        return self.emit(element, text)
 
     def select(self, mask: Value, a: Value | Number, b: Value | Number) -> Value:
         """Per lane, `a` where `mask` is true, else `b`."""
         element = a.element if isinstance(a, Value) else b.element if isinstance(b, Value) else ""
         kind = self.type(element)
         left, right = self._operand(element, a), self._operand(element, b)
-        return self._emit(element, f"select {self.type(I1)} {mask.name}, {kind} {left}, {kind} {right}")
+        return self.emit(element, f"select {self.type(I1)} {mask.name}, {kind} {left}, {kind} {right}")
 
     def intrinsic(self, name: str, *args: Value) -> Value:
         """llvm.<name>, overloaded on the type of the arguments."""
@@ -225,9 +230,9 @@ class Emitter:
         shape = _SUFFIX[element] if self.lanes == 1 else f"v{self.lanes}{_SUFFIX[element]}"
         kind = self.type(element)
         function = f"@llvm.{name}.{shape}"
-        self.declarations[f"declare {kind} {function}({', '.join([kind] * len(args))})"] = None
+        self.declare(f"declare {kind} {function}({', '.join([kind] * len(args))})")
         operands = ", ".join(f"{kind} {arg.name}" for arg in args)
-        return self._emit(element, f"call {kind} {function}({operands})")
+        return self.emit(element, f"call {kind} {function}({operands})")
 
     # ---- arithmetic on top of them
 
@@ -335,84 +340,6 @@ class Emitter:
         bias, shift = (127, 23) if exponent.element == I32 else (1023, 52)
         return ((exponent + bias) << shift).as_float()
 
-    # ---- the cold path
-
-    def per_lane(self, mask: Value, libm: str, args: Sequence[Value], fast: Value) -> Value:
-        """`fast`, but libm's answer in the lanes of `mask`; costs one branch while `mask` is empty.
-
-        The result must be what the function returns: the branch returns by itself, so that
-        nothing has to be kept across its call.
-        """
-        element = fast.element
-        self.declarations[f"declare {element} @{libm}({', '.join([element] * len(args))})"] = None
-        kind = self.type(element)
-        bits, mask_type = mask.name, f"i{self.lanes}"
-        if self.lanes == 1:
-            operands = ", ".join(f"{kind} {arg.name}" for arg in args)
-            call = f"call {kind} @{libm}({operands})"
-            taken = bits
-        else:
-            cold = f"{self.symbol}.cold"
-            self.extra_functions.append(_cold_function(cold, libm, element, self.lanes, len(args)))
-            bits = self._emit(I1, f"bitcast {self.type(I1)} {bits} to {mask_type}").name
-            taken = self._emit(I1, f"icmp ne {mask_type} {bits}, 0").name
-            operands = ", ".join(f"{kind} {arg.name}" for arg in (*args, fast))
-            call = f"call {kind} @{cold}({mask_type} {bits}, {operands})"
-        self.lines += [
-            f"  br i1 {taken}, label %cold, label %done",
-            "cold:",
-            f"  %slow = {call}",
-            f"  ret {kind} %slow",
-            "done:",
-        ]
-        return fast
-
 
 def _float_bytes(element: str, value: float) -> bytes:
     return struct.pack("<f" if element == FLOAT else "<d", value)
-
-
-def _cold_function(symbol: str, libm: str, element: str, lanes: int, arity: int) -> str:
-    """A function that replaces the lanes of a bit set, in a loop so that its code stays small.
-
-    `optnone` keeps the time to compile it small, too.
-    """
-    kind = type_text(element, lanes)
-    names = [*(f"x{i}" for i in range(arity)), "fast"]
-    parameters = ", ".join(f"{kind} %{name}" for name in names)
-    lines = [
-        f"define internal {kind} @{symbol}(i{lanes} %mask, {parameters}) cold noinline optnone nounwind {{",
-        "entry:",
-    ]
-    for name in names:
-        lines += [f"  %m{name} = alloca {kind}", f"  store {kind} %{name}, ptr %m{name}"]
-    lines += [
-        "  br label %loop",
-        "loop:",
-        "  %i = phi i64 [ 0, %entry ], [ %next, %step ]",
-        f"  %rest = phi i{lanes} [ %mask, %entry ], [ %shifted, %step ]",
-        f"  %bit = trunc i{lanes} %rest to i1",
-        "  br i1 %bit, label %lane, label %step",
-        "lane:",
-    ]
-    for name in names:
-        lines.append(f"  %p{name} = getelementptr {element}, ptr %m{name}, i64 %i")
-    for name in names[:-1]:
-        lines.append(f"  %e{name} = load {element}, ptr %p{name}")
-    operands = ", ".join(f"{element} %e{name}" for name in names[:-1])
-    lines += [
-        f"  %r = call {element} @{libm}({operands})",
-        f"  store {element} %r, ptr %pfast",
-        "  br label %step",
-        "step:",
-        f"  %shifted = lshr i{lanes} %rest, 1",
-        "  %next = add i64 %i, 1",
-        f"  %more = icmp ult i64 %next, {lanes}",
-        "  br i1 %more, label %loop, label %end",
-        "end:",
-        f"  %v = load {kind}, ptr %mfast",
-        f"  ret {kind} %v",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)

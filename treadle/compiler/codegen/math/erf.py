@@ -16,7 +16,7 @@ def erf(e: Emitter, x: Value) -> Value:
     if x.element == FLOAT:
         seam, square = 0.9375, x * x
         cut = e.at_most(magnitude, 3.95)
-        small_fit = c.ERF_F32
+        small_fit: tuple[float, ...] = c.ERF_F32
         # Horner's last step is the only one whose rounding matters.
         exponent = e.fma(cut, e.polynomial(cut, c.LOG_ERFC_F32[1:]), c.LOG_ERFC_F32[0])
         large = 1.0 - rough_exponential(e, -exponent)

@@ -1,6 +1,6 @@
-"""Makes the polynomial coefficients in coefficients.py: `python -m ...codegen.math.generate`.
+"""Makes the polynomial coefficients in coefficients.py: `python -m treadle.compiler.codegen.math.generate`.
 
-Each row of `FITS` names a function, the interval, the degree and the weight of the error; the
+Each row of `_fits` names a function, the interval, the degree and the weight of the error; the
 coefficients are the weighted minimax ones, found by Remez's second algorithm on a dense grid in
 60-digit decimal arithmetic (nothing but the standard library), then rounded to the working type.
 The development environment needs this file only when a fit changes; a test runs it again and
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import pathlib
 import struct
 from collections.abc import Callable, Sequence
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 
 Function = Callable[[Decimal], Decimal]
 
@@ -106,7 +105,7 @@ def remez(f: Function, low: Decimal, high: Decimal, degree: int, weight: Functio
     count = degree + 2
     size = 24 * count
     middle, radius = (low + high) / 2, (high - low) / 2
-    grid = [middle - radius * Decimal(math.cos(math.pi * (i + 0.5) / size)) for i in range(size)]
+    grid = [middle - radius * cos(pi() * (2 * i + 1) / (2 * size)) for i in range(size)]
     grid = [x for x in grid if weight(x) != 0]
     values = [f(x) for x in grid]
     weights = [weight(x) for x in grid]
@@ -279,17 +278,19 @@ def _round(value: Decimal, double: bool) -> float:
     return number if double else float(struct.unpack("<f", struct.pack("<f", number))[0])
 
 
+def _render(fit: Fit) -> str:
+    coefficients, worst = remez(fit.function, fit.low, fit.high, fit.degree, fit.weight)
+    exponent = float(worst.ln() / Decimal(2).ln())
+    rows = "".join(f"    {_round(c, fit.double)!r},\n" for c in coefficients)
+    return f"# largest weighted error 2^{exponent:.1f}\n{fit.name} = (\n{rows})\n"
+
+
 def render() -> str:
     """The text of coefficients.py."""
-    getcontext().prec = PRECISION
-    parts = ['"""Minimax coefficients, constant term first. Written by generate.py; do not edit."""\n']
-    for fit in _fits():
-        coefficients, worst = remez(fit.function, fit.low, fit.high, fit.degree, fit.weight)
-        parts.append(
-            f"# largest weighted error 2^{float(worst.ln() / Decimal(2).ln()):.1f}\n"
-            f"{fit.name} = (\n" + "".join(f"    {_round(c, fit.double)!r},\n" for c in coefficients) + ")\n"
-        )
-    return "\n".join(parts)
+    with localcontext() as context:
+        context.prec = PRECISION
+        head = '"""Minimax coefficients, constant term first. Written by generate.py; do not edit."""\n'
+        return "\n".join([head, *(_render(fit) for fit in _fits())])
 
 
 if __name__ == "__main__":

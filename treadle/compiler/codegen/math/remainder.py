@@ -8,6 +8,7 @@ with too many bits are left to libm, in a branch taken only when a lane has one.
 from __future__ import annotations
 
 from treadle.compiler.codegen.math.build import FLOAT, Emitter, Value
+from treadle.compiler.codegen.math.cold import per_lane
 
 INFINITY = float("inf")
 
@@ -38,4 +39,4 @@ def remainder(e: Emitter, x: Value, y: Value) -> Value:
     rest = rest.to_single() if x.element == FLOAT else rest
     # Here q is 0, but 0 times infinity is not.
     rest = e.select(divisor.eq(INFINITY) & dividend.lt(INFINITY), dividend, rest)
-    return e.per_lane(slow, libm, [x, y], e.copysign(rest, x))
+    return per_lane(e, slow, libm, [x, y], e.copysign(rest, x))

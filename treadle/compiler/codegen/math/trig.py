@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from treadle.compiler.codegen.math import coefficients as c
 from treadle.compiler.codegen.math.build import DOUBLE, FLOAT, Emitter, Value
+from treadle.compiler.codegen.math.cold import per_lane
 
 TWO_OVER_PI = 0.6366197723675814
 
@@ -77,7 +78,7 @@ def _limit(e: Emitter, element: str) -> float:
 
 def _finish(e: Emitter, name: str, x: Value, fast: Value) -> Value:
     huge = e.abs(x).ge(_limit(e, x.element))
-    return e.per_lane(huge, _LIBM[name][x.element == DOUBLE], [x], fast)
+    return per_lane(e, huge, _LIBM[name][x.element == DOUBLE], [x], fast)
 
 
 def _wave(e: Emitter, name: str, x: Value, turn: int) -> Value:
