@@ -246,6 +246,8 @@ std::shared_ptr<const OneDnnPrimitive> CachedPrimitive(
   // kept.
   std::shared_ptr<const OneDnnPrimitive> made;
   try {
+    // oneDNN fixes a primitive's number of threads when it makes it.
+    const OneDnn::OneThread one_thread(*OneDnn::Get());
     made = make();
   } catch (const Error& error) {
     if (error.code != static_cast<int>(StatusCode::kUnimplemented)) throw;
