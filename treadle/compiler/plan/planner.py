@@ -427,9 +427,9 @@ class _RegionPlanner:
             held.mutable = False
         outer.values += 1
         carry.first = outer
-        loop = Storage(size, outer, True, tuple(outer.blocks))
+        carry.blocks = list(outer.blocks)
         outer.blocks.clear()
-        return loop
+        return Storage(size, outer, True)
 
     def _close_carry(self, carry: Carry, other: Storage, body_steps: list[Step]) -> None:
         """Brings the body's result to where the next iteration looks for it."""
@@ -444,7 +444,7 @@ class _RegionPlanner:
         carry.swap = (self.planner.slot(), self.planner.slot(), start)
         carry.storage.location = Location(Base.SLOT, carry.swap[0])
         other.location = Location(Base.SLOT, carry.swap[1])
-        carry.storage.blocks.append((offset, carry.storage.size))
+        carry.blocks.append((offset, carry.storage.size))
 
     def _loop_result(self, carry: Carry) -> None:
         value = carry.result
@@ -458,8 +458,7 @@ class _RegionPlanner:
             outer = carry.first
             assert outer is not None
             outer.values -= 1
-            blocks = tuple(carry.storage.blocks)
-            carry.storage.blocks.clear()
+            blocks = tuple(carry.blocks)
             if carry.swap is None:
                 outer.blocks.extend(blocks)
                 self._define(value, outer)

@@ -120,6 +120,7 @@ class Carry:
       scalar: kept in a register (rank 0); the `*_store`s are the copies in memory that kernels read, where needed.
       storage: its memory otherwise; None for an invariant, which stays where it is.
       first: where the current value is when the loop starts.
+      blocks: ranges of the arena that the loop holds for it: they outlive every value of the body.
       swap: (slot of the current pointer, slot of the other pointer, where the other one starts), when the body writes the next value beside
         the current one.
     """
@@ -135,6 +136,7 @@ class Carry:
     result_store: Storage | None = None
     storage: Storage | None = None
     first: Storage | None = None
+    blocks: list[tuple[int, int]] = dataclasses.field(default_factory=list)
     swap: tuple[int, int, Location] | None = None
 
 
