@@ -1,0 +1,1 @@
+"""Treadle beside jaxlib's CPU backend: `python -m benchmarks`."""
