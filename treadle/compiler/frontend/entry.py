@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treadle.compiler.context import CompileContext
 from treadle.compiler.frontend import mlir
-from treadle.compiler.frontend.bytecode import check_program
+from treadle.compiler.frontend.checks import check_program
 from treadle.compiler.frontend.convert import convert
 from treadle.compiler.ir.core import Program
 
