@@ -9,7 +9,7 @@ from treadle.compiler.codegen import work
 from treadle.compiler.codegen.elementwise import emit_apply, load_scalar, store_scalar
 from treadle.compiler.codegen.library import convolution_descriptor, convolution_flops, dot_descriptor, dot_flops
 from treadle.compiler.codegen.module import TRIPLE
-from treadle.compiler.codegen.program import ENTRY_SYMBOL, ProgramCode, kernel_symbol
+from treadle.compiler.codegen.program import ENTRY_SYMBOL, ProgramCode
 from treadle.compiler.codegen.scalars import ScalarContext, ScalarEmitter
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.codegen.text import FunctionBuilder, register_type
@@ -17,6 +17,7 @@ from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Program, Value
 from treadle.compiler.loops.ir import Kernel
 from treadle.compiler.loops.schedule import schedule
+from treadle.compiler.object.cache import kernel_symbol
 from treadle.compiler.plan.steps import (
     Base,
     BranchStep,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 
-from treadle.build_id import build_id
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.loops.ir import Kernel
-from treadle.compiler.loops.text import kernel_text
 
 
 @dataclasses.dataclass(slots=True)
@@ -31,9 +28,3 @@ class ProgramCode:
 
 
 ENTRY_SYMBOL = "treadle_main"
-
-
-def kernel_symbol(kernel: Kernel, target: Target) -> str:
-    """The symbol of a scheduled kernel: the same for the same kernel, CPU and compiler, so that it serves as cache key too."""
-    digest = hashlib.sha256(f"{build_id()}\n{target.key}\n{kernel_text(kernel)}".encode())
-    return f"k_{digest.hexdigest()[:32]}"

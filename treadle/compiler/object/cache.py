@@ -13,7 +13,7 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from treadle.compiler.codegen.kernel import emit_kernel
@@ -81,7 +81,10 @@ class KernelCache:
           kernels that were not asked for, and two objects the same kernel (then alike).
         """
         symbols = [kernel_symbol(kernel, target) for kernel in kernels]
-        wanted = dict(zip(symbols, kernels, strict=True))
+        return symbols, self.link(dict(zip(symbols, kernels, strict=True)), target)
+
+    def link(self, wanted: Mapping[str, Kernel], target: Target) -> list[bytes]:
+        """The distinct objects that together define all of `wanted`: scheduled kernels by their symbols."""
         found: dict[str, bytes] = {}
         for symbol in wanted:
             if symbol not in found:
@@ -96,7 +99,19 @@ class KernelCache:
             code = compile_module(module_text([emit_kernel(missing[name], name, target) for name in group]), target)
             self._keep(group, code)
             found.update(dict.fromkeys(group, code))
-        return symbols, list(dict.fromkeys(found[symbol] for symbol in symbols))
+        return list(dict.fromkeys(found[symbol] for symbol in wanted))
+
+    def module(self, text: str, target: Target, externals: Collection[str], clean_up: bool) -> bytes:
+        """The object of a whole module (a program's main function), found again by its text."""
+        digest = hashlib.blake2b(digest_size=_HASH_DIGITS // 2)
+        for part in (build_id(), target.key, str(clean_up), text):
+            digest.update(part.encode() + b"\0")
+        symbol = "m_" + digest.hexdigest()
+        code = self._look_up(symbol)
+        if code is None:
+            code = compile_module(text, target, externals, clean_up=clean_up)
+            self._keep([symbol], code)
+        return code
 
     def _look_up(self, symbol: str) -> bytes | None:
         with self._lock:

@@ -1,17 +1,13 @@
-"""The `object` stage: machine code of the main function and of every kernel that the cache does not have."""
+"""The `object` stage: machine code of the main function and of every kernel, out of the cache where it has them."""
 
 from __future__ import annotations
 
-from treadle.compiler.codegen.kernel import emit_kernel
-from treadle.compiler.codegen.module import module_text
 from treadle.compiler.codegen.program import ProgramCode
-from treadle.compiler.object.llvm import compile_module
+from treadle.compiler.object.cache import shared_cache
 
 
 def compile_code(code: ProgramCode) -> list[bytes]:
     """Relocatable objects that together define the entry symbol and every kernel."""
-    objects = [compile_module(code.main, code.target, 1)]
-    if code.kernels:
-        texts = [emit_kernel(kernel, symbol, code.target) for symbol, kernel in code.kernels.items()]
-        objects.append(compile_module(module_text(texts), code.target))
-    return objects
+    cache = shared_cache()
+    main = cache.module(code.main, code.target, code.kernels.keys(), clean_up=code.has_loops)
+    return [main, *cache.link(code.kernels, code.target)]
