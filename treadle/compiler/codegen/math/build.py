@@ -40,7 +40,7 @@ def _literal(element: str, value: float | int | bool, lanes: int) -> str:
         text = str(int(value))
     if lanes == 1:
         return text
-    return "<" + ", ".join([f"{element} {text}"] * lanes) + ">"
+    return f"splat ({element} {text})"  # LLVM 19 and newer; a third of the parser's work on a list
 
 
 @functools.lru_cache(maxsize=256)
