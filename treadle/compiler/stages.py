@@ -71,7 +71,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "optimise",
         "simplifies the program without changing a bit of what it computes",
-        "treadle.compiler.passes.stage:optimise_program",
+        "treadle.compiler.check:optimise_program",
         "treadle.compiler.ir.printer:print_program",
         "txt",
     ),

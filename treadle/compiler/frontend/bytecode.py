@@ -273,7 +273,7 @@ def check_ir(tables: Tables, start: int, end: int) -> set[tuple[int, int, int]]:
         raise BytecodeError("its IR section ends in the middle of an operation") from None
 
 
-def _check_ir(tables: Tables, start: int, end: int) -> set[tuple[int, int, int]]:  # noqa: C901
+def _check_ir(tables: Tables, start: int, end: int) -> set[tuple[int, int, int]]:
     data = tables.data
     num_names, num_attributes, num_types = len(tables.op_names), len(tables.attributes), len(tables.types)
     num_properties = len(tables.properties)

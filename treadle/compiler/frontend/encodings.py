@@ -9,8 +9,9 @@ The tables here say what is right. An encoding or op that they do not name is no
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from treadle.compiler.frontend import vhlo
 from treadle.compiler.frontend.bytecode import BytecodeError, Entry, Tables, varint
 
 # Fields of an encoding, in order: A an attribute, O an attribute or nothing, a a list of
@@ -61,7 +62,7 @@ _ATTRIBUTES: dict[str, dict[int, str]] = {
 }
 _TYPES: dict[str, dict[int, str]] = {
     "vhlo": {
-        **{code: "" for code in (0, 2, 3, 4, 5, 6, 7, *range(9, 20), 22, 26, 27, 28, 29, *range(31, 41))},
+        **dict.fromkeys((0, *range(2, 8), *range(9, 20), 22, *range(26, 30), *range(31, 41)), ""),
         1: "T",  # complex
         8: "tt",  # function
         20: "nT",  # ranked tensor
@@ -71,7 +72,7 @@ _TYPES: dict[str, dict[int, str]] = {
         42: "t",  # future
     },
     "builtin": {
-        **{code: "" for code in (1, 3, 4, 5, 6, 7, 8, 12)},
+        **dict.fromkeys((1, 3, 4, 5, 6, 7, 8, 12), ""),
         0: "v",  # integer
         2: "tt",  # function
         9: "T",  # complex
@@ -82,145 +83,23 @@ _TYPES: dict[str, dict[int, str]] = {
     },
 }
 
-_ARRAY, _BOOLEAN, _DICTIONARY, _FLOAT, _INTEGER, _STRING, _TENSOR, _TYPE = 1, 2, 6, 8, 9, 14, 15, 17
 _FUNCTION = 8
 _DENSE_ELEMENTS, _RANKED_TENSORS, _BUILTIN_RANKED_TENSORS = 18, (20, 21), (13, 14)
 
 # Bytes of an element in a tensor's data; 1 for a boolean, whose data may also be packed.
 _VHLO_WIDTHS = {
-    **{0: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 9: 8, 10: 1, 11: 1, 12: 2, 13: 4, 14: 8},
-    **{15: 1, 16: 1, 17: 2, 18: 4, 19: 8, 27: 1, 28: 1, 29: 1, 31: 1, 32: 1, 35: 1, 36: 1, 37: 1, 38: 1, 39: 1, 40: 1},
+    code: width
+    for width, codes in {
+        1: (0, 6, 7, 10, 11, 15, 16, 27, 28, 29, 31, 32, 35, 36, 37, 38, 39, 40),
+        2: (2, 3, 12, 17),
+        4: (4, 13, 18),
+        8: (5, 9, 14, 19),
+    }.items()
+    for code in codes
 }
-_VHLO_BOOLEAN, _VHLO_COMPLEX = 0, 1
+_VHLO_COMPLEX = 1
 _VHLO_INTEGERS = frozenset(range(9, 20))
 _VHLO_FLOATS = frozenset((2, 3, 4, 5, 6, 7, 27, 28, 29, *range(34, 41)))
-
-# Every VHLO attribute is named alike in all ops that have it: name -> the codes that it may have.
-_KINDS: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(
-        (
-            "base_dilations broadcast_dimensions broadcast_sizes collapsed_slice_dims dimensions edge_padding_high "
-            "edge_padding_low fft_length input_batching_dims input_spatial_dimensions inserted_window_dims "
-            "interior_padding kernel_spatial_dimensions lhs_batching_dimensions lhs_contracting_dimensions lhs_dilation "
-            "limit_indices offset_dims operand_batching_dims output_spatial_dimensions padding permutation "
-            "rhs_batching_dimensions rhs_contracting_dimensions rhs_dilation scatter_dims_to_operand_dims "
-            "scatter_indices_batching_dims slice_sizes start_index_map start_indices start_indices_batching_dims strides "
-            "update_window_dims value window_dilations window_dimensions window_reversal window_strides "
-            "source_target_pairs"
-        ).split(),
-        (_TENSOR,),
-    ),
-    **dict.fromkeys(
-        (
-            "batch_group_count channel_id dimension exponent_bits feature_group_count index index_vector_dim "
-            "input_batch_dimension input_feature_dimension iota_dimension kernel_input_feature_dimension "
-            "kernel_output_feature_dimension mantissa_bits output_batch_dimension output_feature_dimension version "
-            "all_gather_dim split_dimension concat_dimension split_count scatter_dimension"
-        ).split(),
-        (_INTEGER,),
-    ),
-    **dict.fromkeys(("call_target_name", "callee", "decomposition", "name", "sym_name", "sym_visibility"), (_STRING,)),
-    **dict.fromkeys(
-        (
-            "has_side_effect indices_are_sorted is_stable left_side lower unique_indices unit_diagonal "
-            "use_global_device_ids"
-        ).split(),
-        (_BOOLEAN,),
-    ),
-    **dict.fromkeys(
-        (
-            "arg_attrs called_computations operand_layouts output_operand_aliases precision_config res_attrs "
-            "result_layouts"
-        ).split(),
-        (_ARRAY,),
-    ),
-    # `dot_general` says "no algorithm" by the type `none` in place of each of these.
-    **dict.fromkeys(("lhs_precision_type", "rhs_precision_type", "accumulation_type"), (_TYPE,)),
-    **dict.fromkeys(("lhs_component_count", "rhs_component_count", "num_primitive_operations"), (_INTEGER, _TYPE)),
-    "allow_imprecise_accumulation": (_BOOLEAN, _TYPE),
-    "api_version": (5,),
-    "backend_config": (_STRING, _DICTIONARY),
-    "compare_type": (4,),
-    "comparison_direction": (3,),
-    "composite_attributes": (_DICTIONARY,),
-    "fft_type": (7,),
-    "function_type": (_TYPE,),
-    "replica_groups": (_TENSOR, 23),
-    "result_accuracy": (20,),
-    "rng_algorithm": (12,),
-    "rng_distribution": (13,),
-    "transpose_a": (16,),
-}
-
-_CONVOLUTION = (
-    "batch_group_count feature_group_count input_batch_dimension input_feature_dimension input_spatial_dimensions "
-    "kernel_input_feature_dimension kernel_output_feature_dimension kernel_spatial_dimensions lhs_dilation "
-    "output_batch_dimension output_feature_dimension output_spatial_dimensions padding precision_config rhs_dilation "
-    "window_reversal window_strides"
-)
-
-# VHLO op -> its attributes, which is how its properties are encoded: one after the other, by name.
-_PROPERTIES: dict[str, tuple[str, ...]] = {
-    f"vhlo.{op}": tuple(sorted(names.split()))
-    for op, names in {
-        "all_gather_v2": "all_gather_dim channel_id replica_groups use_global_device_ids",
-        "all_reduce_v2": "channel_id replica_groups use_global_device_ids",
-        "all_to_all_v2": "channel_id concat_dimension replica_groups split_count split_dimension",
-        "broadcast_in_dim_v1": "broadcast_dimensions",
-        "broadcast_v1": "broadcast_sizes",
-        "call_v1": "callee",
-        "cbrt_v2": "result_accuracy",
-        "cholesky_v1": "lower",
-        "collective_permute_v1": "channel_id source_target_pairs",
-        "compare_v1": "compare_type comparison_direction",
-        "composite_v1": "composite_attributes decomposition name version",
-        "composite_v2": "composite_attributes decomposition name version",
-        "concatenate_v1": "dimension",
-        "constant_v1": "value",
-        "convolution_v1": _CONVOLUTION,
-        "cosine_v2": "result_accuracy",
-        "custom_call_v1": "api_version backend_config call_target_name called_computations has_side_effect "
-        "operand_layouts output_operand_aliases result_layouts",
-        "dot_general_v2": "accumulation_type allow_imprecise_accumulation lhs_batching_dimensions lhs_component_count "
-        "lhs_contracting_dimensions lhs_precision_type num_primitive_operations precision_config "
-        "rhs_batching_dimensions rhs_component_count rhs_contracting_dimensions rhs_precision_type",
-        "dynamic_slice_v1": "slice_sizes",
-        "exponential_minus_one_v2": "result_accuracy",
-        "exponential_v2": "result_accuracy",
-        "fft_v1": "fft_length fft_type",
-        "func_v1": "arg_attrs function_type res_attrs sym_name sym_visibility",
-        "gather_v2": "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims operand_batching_dims "
-        "slice_sizes start_index_map start_indices_batching_dims",
-        "get_dimension_size_v1": "dimension",
-        "get_tuple_element_v1": "index",
-        "iota_v1": "iota_dimension",
-        "log_plus_one_v2": "result_accuracy",
-        "log_v2": "result_accuracy",
-        "logistic_v2": "result_accuracy",
-        "map_v1": "dimensions",
-        "pad_v1": "edge_padding_high edge_padding_low interior_padding",
-        "reduce_precision_v1": "exponent_bits mantissa_bits",
-        "reduce_scatter_v1": "channel_id replica_groups scatter_dimension use_global_device_ids",
-        "reduce_v1": "dimensions",
-        "reduce_window_v1": "base_dilations padding window_dilations window_dimensions window_strides",
-        "reverse_v1": "dimensions",
-        "rng_bit_generator_v1": "rng_algorithm",
-        "rng_v1": "rng_distribution",
-        "rsqrt_v2": "result_accuracy",
-        "scatter_v2": "index_vector_dim indices_are_sorted input_batching_dims inserted_window_dims "
-        "scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices update_window_dims",
-        "select_and_scatter_v1": "padding window_dimensions window_strides",
-        "set_dimension_size_v1": "dimension",
-        "sine_v2": "result_accuracy",
-        "slice_v1": "limit_indices start_indices strides",
-        "sort_v1": "dimension is_stable",
-        "sqrt_v2": "result_accuracy",
-        "tan_v2": "result_accuracy",
-        "tanh_v2": "result_accuracy",
-        "transpose_v1": "permutation",
-        "triangular_solve_v1": "left_side lower transpose_a unit_diagonal",
-    }.items()
-}
 
 
 @dataclasses.dataclass(slots=True)
@@ -330,27 +209,31 @@ def _check_references(attributes: Sequence[_Decoded], num_attributes: int, num_t
 def _check_attribute(attribute: _Decoded, attributes: Sequence[_Decoded], types: Sequence[_Decoded]) -> None:
     if attribute.dialect == "vhlo":
         code = attribute.code
-        if code == _TENSOR:
+        if code == vhlo.TENSOR:
             _check_tensor(attribute, types, _RANKED_TENSORS, _vhlo_width)
-        elif code == _FLOAT:
+        elif code == vhlo.FLOAT:
             if types[attribute.types[0]].code not in _VHLO_FLOATS:
                 raise BytecodeError("a number with a point is of a type that is no floating-point type")
-        elif code == _INTEGER:
+        elif code == vhlo.INTEGER:
             if types[attribute.types[0]].code not in _VHLO_INTEGERS:
                 raise BytecodeError("an integer is of a type that is no integer type")
-        elif code == _DICTIONARY and any(attributes[key].code != _STRING for key in attribute.attributes[::2]):
+        elif code == vhlo.DICTIONARY and any(attributes[key].code != vhlo.STRING for key in attribute.attributes[::2]):
             raise BytecodeError("a dictionary has a key that is no string")
     elif attribute.dialect == "builtin" and attribute.code == _DENSE_ELEMENTS:
         _check_tensor(attribute, types, _BUILTIN_RANKED_TENSORS, _builtin_width)
 
 
-def _check_tensor(attribute: _Decoded, types: Sequence[_Decoded], ranked: tuple[int, ...], width_of: object) -> None:
+# From a tensor type to the bytes of one of its elements, None if that is not known here.
+_WidthOf = Callable[[_Decoded, Sequence[_Decoded]], "int | None"]
+
+
+def _check_tensor(attribute: _Decoded, types: Sequence[_Decoded], ranked: tuple[int, ...], width_of: _WidthOf) -> None:
     tensor = types[attribute.types[0]]
     if tensor is _OPAQUE:
         return
     if tensor.code not in ranked:
         raise BytecodeError("the type of a constant is no ranked tensor")
-    width = width_of(tensor, types)  # type: ignore[operator]
+    width = width_of(tensor, types)
     if width is None:
         return
     elements = 1
@@ -388,7 +271,7 @@ def _check_properties(
     data = tables.data
     for name, _, properties in ops:
         op, registered = tables.op_names[name]
-        expected = _PROPERTIES.get(op)
+        expected = vhlo.PROPERTIES.get(op)
         if expected is None:
             continue
         if properties < 0 or not registered:
@@ -397,7 +280,7 @@ def _check_properties(
         for attribute in expected:
             index, at = varint(data, at)
             found = attributes[index]
-            if found is not _OPAQUE and (found.dialect != "vhlo" or found.code not in _KINDS[attribute]):
+            if found is not _OPAQUE and (found.dialect != "vhlo" or found.code not in vhlo.KINDS[attribute]):
                 raise BytecodeError(f"the {attribute} of a {op} is an attribute of the wrong kind")
             if attribute == "function_type" and types[found.types[0]].code != _FUNCTION:
                 raise BytecodeError(f"the type of a {op} is no function type")
