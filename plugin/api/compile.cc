@@ -12,15 +12,15 @@ namespace treadle::api {
 namespace {
 
 struct ProgramView {
-  explicit ProgramView(const PJRT_Program* program)
-      : code(View(NotNull(program, "program").code, program->code_size)),
-        format(View(program->format, program->format_size)) {}
+  explicit ProgramView(const PJRT_Program& program)
+      : code(View(program.code, program.code_size)),
+        format(View(program.format, program.format_size)) {}
   std::string_view code, format;
 };
 
 void CompileAndLoad(PJRT_Client_Compile_Args& args) {
   Client& client = Unwrap(args.client);
-  const ProgramView program(args.program);
+  const ProgramView program(NotNull(args.program, "program"));
   std::shared_ptr<const Executable> executable = client.Compile(
       program.code, program.format, View(args.compile_options, args.compile_options_size));
   const CompileOptions& options = executable->options();
@@ -28,7 +28,7 @@ void CompileAndLoad(PJRT_Client_Compile_Args& args) {
 }
 
 void Compile(PJRT_Compile_Args& args) {
-  const ProgramView program(args.program);
+  const ProgramView program(NotNull(args.program, "program"));
   const std::string_view options = View(args.compile_options, args.compile_options_size);
   args.executable = new PJRT_Executable(
       args.client != nullptr

@@ -78,14 +78,18 @@ const PJRT_Error_FunctionTable kOutOfMemoryFunctions = {
     [](const PJRT_Error*, PJRT_Error_PayloadVisitor, void*) {},
 };
 
-// The error itself is none of these functions' concern, so they go through its own table, as
-// callers do.
+const PJRT_Error& NotNull(const PJRT_Error* error) {
+  if (error == nullptr) throw InvalidArgument("the error is null");
+  return *error;
+}
+
+// Through the error's own table, so that any error will do.
 void GetCode(PJRT_Error_GetCode_Args& args) {
-  args.code = args.error->vtable->get_code(args.error);
+  args.code = NotNull(args.error).vtable->get_code(args.error);
 }
 
 void ForEachPayload(PJRT_Error_ForEachPayload_Args& args) {
-  args.error->vtable->for_each_payload(args.error, args.visitor, args.user_arg);
+  NotNull(args.error).vtable->for_each_payload(args.error, args.visitor, args.user_arg);
 }
 
 }  // namespace
@@ -129,6 +133,9 @@ void BindError(PJRT_Api& api) {
     if (args->error != nullptr) args->error->vtable->destroy(args->error);
   };
   api.PJRT_Error_Message = [](PJRT_Error_Message_Args* args) {
+    args->message = "";
+    args->message_size = 0;
+    if (args->error == nullptr) return;
     args->error->vtable->message(args->error, &args->message, &args->message_size);
   };
   TREADLE_BIND(api, PJRT_Error_GetCode, GetCode, code);
