@@ -6,6 +6,7 @@ where asked, and turns whatever goes wrong into a CompileError.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 import traceback
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from treadle.compiler import knobs
+from treadle.compiler import collector, knobs
 from treadle.compiler.context import CompileContext
 from treadle.compiler.dump import DumpFolder
 from treadle.compiler.errors import CompileError, IrError, StatusCode
@@ -22,6 +23,10 @@ from treadle.compiler.ir.core import Op
 from treadle.compiler.stages import STAGES, Stage
 
 FORMAT = "mlir"
+
+# A program of this size holds constants that must not wait for the collector's next visit: ops and values refer to
+# each other, and through MLIR's memory to the constants.
+_COLLECT_ABOVE = 4 << 20
 
 # Called after each stage with its time in seconds and its product.
 Observer = Callable[[Stage, float, Any], None]
@@ -53,6 +58,9 @@ def compile_request(
         raise
     except BaseException as e:
         raise _as_compile_error(e, None) from e
+    if len(program) > _COLLECT_ABOVE:
+        context.products.clear()
+        gc.collect()
     if not isinstance(artifact, bytes):
         raise CompileError(StatusCode.INTERNAL, f"The last stage made a {type(artifact).__name__}, not bytes.")
     return artifact
@@ -87,7 +95,7 @@ def run(context: CompileContext, last: str, observe: Observer | None = None) -> 
     folder = DumpFolder.open(context)
     start = time.perf_counter()
     product: Any = context.program
-    with context.resources:
+    with context.resources, collector.paused():
         for stage in STAGES:
             begin = time.perf_counter()
             try:

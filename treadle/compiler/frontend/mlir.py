@@ -20,6 +20,7 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
 
 from treadle.compiler.errors import CompileError, StatusCode
+from treadle.compiler.frontend import bytecode
 
 __all__ = ["Module", "ir", "parse", "stablehlo"]
 
@@ -30,12 +31,10 @@ _MAX_IDLE_CONTEXTS = 4
 # Characters of one MLIR diagnostic that are shown: some print a whole op with its constants.
 _MAX_DIAGNOSTIC = 400
 
-# Dialect that must be gone -> the pass that removes it. In bytecode a dialect's name is a string of
-# its own, so a search of the bytes tells cheaply whether a pass can have anything to do.
+# Dialect that must be gone -> the pass that removes it.
 _LEGALISATIONS = (
     (b"vhlo", "builtin.module(vhlo-legalize-to-stablehlo)"),
-    (b"chlo.", "builtin.module(func.func(chlo-legalize-to-stablehlo))"),
-    (b"chlo\0", "builtin.module(func.func(chlo-legalize-to-stablehlo))"),
+    (b"chlo", "builtin.module(func.func(chlo-legalize-to-stablehlo))"),
 )
 
 
@@ -171,11 +170,12 @@ def _parse(context: _Context, program: bytes) -> ir.Module:
         step = "parsed"
         module = ir.Module.parse(program, context.context)
         step = "converted to StableHLO"
-        done = set()
-        for mark, pipeline in _LEGALISATIONS:
-            if pipeline not in done and mark in program:
+        # In bytecode a dialect's name is a string of its own, in text it stands before a dot: a search of the bytes
+        # tells cheaply whether a pass can have anything to do.
+        after = b"\0" if program.startswith(bytecode.MAGIC) else b"."
+        for dialect, pipeline in _LEGALISATIONS:
+            if dialect + after in program:
                 context.run(pipeline, module)
-                done.add(pipeline)
     except (ir.MLIRError, ValueError) as e:
         shown = context.diagnostics[:8] or [str(e)]
         more = len(context.diagnostics) - len(shown)
