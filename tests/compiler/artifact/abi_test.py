@@ -10,7 +10,7 @@ from treadle.compiler.artifact import abi
 
 HEADER = Path("plugin/runtime/program_abi.h")
 TEXT = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
-CONSTANTS = {name: value for name, value in re.findall(r"#define (TREADLE_\w+) +(\S+)\n", TEXT)}
+CONSTANTS = dict(re.findall(r"#define (TREADLE_\w+) +(\S+)\n", TEXT))
 TYPES = {
     "uint32_t": (ctypes.c_uint32, 4),
     "int32_t": (ctypes.c_int32, 4),
@@ -46,7 +46,10 @@ def test_runtime_symbols():
 
 @pytest.mark.parametrize(
     ("enum", "prefix", "mirror"),
-    [("TreadleSectionKind", "TREADLE_SECTION_", abi.SectionKind), ("TreadleBufferFlags", "TREADLE_BUFFER_", abi.BufferFlags)],
+    [
+        ("TreadleSectionKind", "TREADLE_SECTION_", abi.SectionKind),
+        ("TreadleBufferFlags", "TREADLE_BUFFER_", abi.BufferFlags),
+    ],
 )
 def test_enums(enum, prefix, mirror):
     found = re.search(rf"enum {enum} {{(.*?)}};", TEXT, re.DOTALL)
@@ -77,7 +80,8 @@ def test_structs(struct):
     mirror = abi.STRUCTS[struct]
     declared = fields_in_header(struct)
     assert [name for name, _, _ in declared] == [name for name, *_ in mirror._fields_]
-    for (name, kind, length), (_, own) in zip(declared, mirror._fields_, strict=True):
+    owns = [field[1] for field in mirror._fields_]
+    for (name, kind, length), own in zip(declared, owns, strict=True):
         if kind.endswith("*"):
             assert own is ctypes.c_void_p, name
         elif kind == "char":

@@ -31,7 +31,9 @@ def random_array(dtype: DType, size: int, seed: int = 0) -> np.ndarray:
 def special_floats(dtype: DType) -> np.ndarray:
     """Zeros, infinities, NaNs, subnormals and numbers on rounding boundaries."""
     values = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-40, -1e-40, 3.4e38, 65504.0]
-    return np.array([*values, 65520.0, 1e-8, 127.5, -128.5, 2147483648.0, -2147483649.0, 1e30, 255.5]).astype(dtype.numpy)
+    return np.array([*values, 65520.0, 1e-8, 127.5, -128.5, 2147483648.0, -2147483649.0, 1e30, 255.5]).astype(
+        dtype.numpy
+    )
 
 
 def elementwise_kernel(name, dtype, operands, size, attr="") -> Kernel:
@@ -94,7 +96,8 @@ def pieces_of(kernel: Kernel) -> list[tuple[int, int]]:
 
 
 def check_all(cases, exact=True, rtol=0.0, target=HOST):
-    """Schedules, compiles and runs kernels (whole, and cut in pieces where that is allowed); compares with the interpreter.
+    """Schedules, compiles and runs kernels (whole, and cut in pieces where that is allowed); compares with the
+    interpreter.
 
     `cases` are (kernel, buffers). Returns the scheduled kernels.
     """

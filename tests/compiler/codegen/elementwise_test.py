@@ -15,14 +15,15 @@ SIZE = 100
 BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
 UNARY_FLOAT = ["abs", "ceil", "floor", "negate", "round_nearest_afz", "round_nearest_even", "sign", "sqrt"]
 INTEGER_BINARY = [
-    *BINARY, "divide", "remainder", "and", "or", "xor", "shift_left", "shift_right_arithmetic", "shift_right_logical", "power",
+    *BINARY, "divide", "remainder", "and", "or", "xor", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "power",
 ]  # fmt: skip
 INTEGER_UNARY = ["abs", "negate", "not", "popcnt", "count_leading_zeros", "sign"]
 DIRECTIONS = ["EQ", "NE", "LT", "LE", "GT", "GE"]
 # Bounds in the result's precision, for functions whose last bits differ from NumPy's.
 TRANSCENDENTAL = {
-    "exponential": 1, "exponential_minus_one": 1, "log": 1, "log_plus_one": 1, "logistic": 1, "tanh": 1, "sine": 1, "cosine": 1,
-    "tan": 1, "cbrt": 1, "rsqrt": 1, "power": 2, "atan2": 2, "remainder": 2,
+    "exponential": 1, "exponential_minus_one": 1, "log": 1, "log_plus_one": 1, "logistic": 1, "tanh": 1, "sine": 1,
+    "cosine": 1, "tan": 1, "cbrt": 1, "rsqrt": 1, "power": 2, "atan2": 2, "remainder": 2,
 }  # fmt: skip
 
 

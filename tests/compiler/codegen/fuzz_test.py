@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 
+import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -28,8 +29,15 @@ class Case:
     """A kernel with its buffers, and a plan to force upon it."""
 
     kernel: Kernel
-    buffers: list
+    buffers: list[np.ndarray]
     forced: Kernel
+
+
+def bounds(index: Index) -> tuple[int, int]:
+    """The smallest and largest value of an index that has no dynamic part."""
+    found = index_bounds(index)
+    assert found is not None
+    return found
 
 
 class Maker:
@@ -39,7 +47,7 @@ class Maker:
         self.draw = draw
         self.b = Builder()
         self.params: list[Buffer] = []
-        self.buffers: list = []
+        self.buffers: list[np.ndarray] = []
 
     def buffer(self, dtype, size, written=False):
         self.params.append(Buffer(dtype, size, written))
@@ -56,12 +64,11 @@ class Maker:
             for var in variables:
                 coeff = self.draw(st.sampled_from([0, 1, 1, 2, -1, -3, 5]))
                 index = add_index(index, index_of(var, coeff)) if coeff else index
-        low, _ = index_bounds(index)
-        return Index(index.const - low, index.terms)
+        return Index(index.const - bounds(index)[0], index.terms)
 
     def load(self, dtype, variables):
         index = self.index(variables)
-        size = index_bounds(index)[1] + 1
+        size = bounds(index)[1] + 1
         how = self.draw(st.sampled_from(["plain", "plain", "masked", "gather"]))
         if how == "plain":
             return self.b.load(dtype, self.buffer(dtype, size), index)
@@ -75,7 +82,7 @@ class Maker:
         wide = self.b.apply(t.S64, "convert", [raw])
         row = self.b.apply(t.S64, "clamp", [self.b.const(t.S64, 0), wide, self.b.const(t.S64, rows - 1)])
         within = self.index(variables)
-        width = index_bounds(within)[1] + 1
+        width = bounds(within)[1] + 1
         place = add_index(Index(0, (), ((row, width),)), within)
         return self.b.load(dtype, self.buffer(dtype, rows * width), place)
 
@@ -117,13 +124,21 @@ def cases(draw):
     value = maker.expr(dtype, loops)
     if draw(st.booleans()):
         red_vars = [Var(e) for e in draw(st.lists(st.sampled_from([0, 1, 3, 5, 16, 40]), min_size=1, max_size=2))]
-        kinds = ["and", "or"] if dtype is t.PRED else ["maximum", "minimum"] if dtype.is_float else ["add", "maximum", "xor"]
+        kinds = (
+            ["and", "or"]
+            if dtype is t.PRED
+            else ["maximum", "minimum"]
+            if dtype.is_float
+            else ["add", "maximum", "xor"]
+        )
         kind = draw(st.sampled_from(kinds))
         combiner = b.apply(dtype, kind, [b.param(dtype, 0), b.param(dtype, 1)])
         element = maker.expr(dtype, [*loops, *red_vars])
         known = kind if draw(st.booleans()) else None
         red = Reduction(tuple(red_vars), (value,), (element,), (combiner,), known, (dtype,))
-        value = b.apply(dtype, draw(PRED_OPS if dtype is t.PRED else st.just("maximum")), [Acc(dtype, 0), maker.leaf(dtype, loops)])
+        value = b.apply(
+            dtype, draw(PRED_OPS if dtype is t.PRED else st.just("maximum")), [Acc(dtype, 0), maker.leaf(dtype, loops)]
+        )
     order = draw(st.permutations(loops))
     out = linear_index([index_of(v) for v in order], row_major_strides(tuple(v.extent for v in order)))
     mask = None

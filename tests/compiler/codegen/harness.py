@@ -11,14 +11,19 @@ from treadle.compiler.artifact import abi
 from treadle.compiler.codegen.kernel import emit_kernel
 from treadle.compiler.codegen.module import module_text
 from treadle.compiler.codegen.target import Target, target_for
-from treadle.compiler.loops.ir import Kernel
 from treadle.compiler.object.llvm import compile_module
 
 
 def host_features() -> int:
     """Feature bits of this machine."""
     flags = set(Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0].split())
-    names = {"sse4.2": "sse4_2", "lzcnt": "abm", "bmi": "bmi1", "avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16"}
+    names = {
+        "sse4.2": "sse4_2",
+        "lzcnt": "abm",
+        "bmi": "bmi1",
+        "avx512vnni": "avx512_vnni",
+        "avx512bf16": "avx512_bf16",
+    }
     names["avx512fp16"] = "avx512_fp16"
     return sum(1 << bit for name, bit in abi.CPU_FEATURES.items() if names.get(name, name) in flags)
 
@@ -32,7 +37,7 @@ def narrowed(*names: str) -> Target:
 
 
 AVX2 = narrowed(*(name for name in abi.CPU_FEATURES if name.startswith("avx512")))
-SSE = narrowed(*(name for name in abi.CPU_FEATURES if name != "sse4.2" and name != "popcnt"))
+SSE = narrowed(*(name for name in abi.CPU_FEATURES if name not in {"sse4.2", "popcnt"}))
 
 
 def link(code: bytes) -> ctypes.CDLL:

@@ -88,6 +88,7 @@ def test_masks_never_touch_memory(target):
                 inner = index_of(i, coeff, -extent if coeff > 0 else 2 * extent)
                 mask = b.in_range(inner, 0, extent)
                 value = b.load(dtype, 0, inner, mask)
+                assert mask is not None
                 value = b.apply(dtype, "select", [mask, value, b.const(dtype, 1)])
                 nest = Nest((i,), (Store(1, index_of(i), value),))
                 kernel = Kernel((Buffer(dtype, extent), Buffer(dtype, 3 * extent, True)), (nest,))
@@ -116,7 +117,8 @@ def test_uniform_and_lane_masks_on_stores(target):
 @pytest.mark.parametrize("dtype", [t.F32, t.S32, t.U8, t.F64, t.S64, t.PRED], ids=str)
 def test_reductions(dtype, target):
     shapes = [
-        ((7, 50), (1,)), ((50, 7), (0,)), ((5, 6, 7), (1,)), ((5, 6, 7), (0, 2)), ((300,), (0,)), ((4, 3, 2), (0, 1, 2)),
+        ((7, 50), (1,)), ((50, 7), (0,)), ((5, 6, 7), (1,)), ((5, 6, 7), (0, 2)), ((300,), (0,)),
+        ((4, 3, 2), (0, 1, 2)),
         ((1, 129), (1,)), ((129, 1), (1,)), ((33, 65), (0,)), ((3, 0), (1,)), ((0, 3), (1,)), ((2, 1000), (1,)),
     ]  # fmt: skip
     kinds = ["and", "or"] if dtype is t.PRED else ["add", "maximum"]
@@ -171,7 +173,9 @@ def argmax_kernel(shape, axis):
 
 @every_target
 def test_two_accumulators(target):
-    cases = [(k, buffers_for(k)) for k in (argmax_kernel((5, 40), 1), argmax_kernel((40, 35), 0), argmax_kernel((90,), 0))]
+    cases = [
+        (k, buffers_for(k)) for k in (argmax_kernel((5, 40), 1), argmax_kernel((40, 35), 0), argmax_kernel((90,), 0))
+    ]
     check_all(cases, target=target)
 
 
@@ -204,6 +208,7 @@ def test_windows(target):
     h, w, c, y, x = Var(6), Var(7), Var(20), Var(3), Var(3)
     row, column = add_index(index_of(h), index_of(y, 1, -1)), add_index(index_of(w), index_of(x, 1, -1))
     mask = b.both(b.in_range(row, 0, 6), b.in_range(column, 0, 7))
+    assert mask is not None
     place = linear_index([row, column, index_of(c)], [140, 20, 1])
     value = b.apply(t.F32, "select", [mask, b.load(t.F32, 0, place, mask), b.const(t.F32, -np.inf)])
     r = reduction(b, "maximum", [y, x], value, -np.inf)
@@ -290,7 +295,10 @@ def test_outer_loop_with_locals(target):
         Nest((), (Store(-1, Index(), Acc(t.F32, 0)),), reduction(b, "maximum", [r], element(r), -np.inf)),
         Nest((j,), (Store(-3, index_of(j), grown),)),
         Nest((), (Store(-2, Index(), Acc(t.F32, 0)),), reduction(b, "add", [s], b.load(t.F32, -3, index_of(s)), 0)),
-        Nest((k,), (Store(1, at((i, k), (rows, width)), b.apply(t.F32, "divide", [b.load(t.F32, -3, index_of(k)), total])),)),
+        Nest(
+            (k,),
+            (Store(1, at((i, k), (rows, width)), b.apply(t.F32, "divide", [b.load(t.F32, -3, index_of(k)), total])),),
+        ),
     )
     params = (Buffer(t.F32, rows * width), Buffer(t.F32, rows * width, True))
     kernel = Kernel(params, nests, (i,), ((t.F32, 1), (t.F32, 1), (t.F32, width)))
@@ -325,7 +333,10 @@ def test_in_place():
     b = Builder()
     i = Var(100)
     total = b.apply(t.F32, "add", [b.load(t.F32, 0, index_of(i)), b.load(t.F32, 1, index_of(i))])
-    kernel = Kernel((Buffer(t.F32, 100), Buffer(t.F32, 100), Buffer(t.F32, 100, True)), (Nest((i,), (Store(2, index_of(i), total),)),))
+    kernel = Kernel(
+        (Buffer(t.F32, 100), Buffer(t.F32, 100), Buffer(t.F32, 100, True)),
+        (Nest((i,), (Store(2, index_of(i), total),)),),
+    )
     data = buffers_for(kernel)
     want = expected(kernel, data)[0]
     from tests.compiler.codegen.harness import Library

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from treadle.compiler.codegen.text import FunctionBuilder, register_type, scalar_literal, splat_literal, vector
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType
@@ -12,14 +14,13 @@ Emit = Callable[[FunctionBuilder, DType, list[str], int], str]
 
 # C's names, for what has no vector implementation.
 _LIBM = {
-    "atan2": "atan2", "cbrt": "cbrt", "cosine": "cos", "erf": "erf", "exponential": "exp", "exponential_minus_one": "expm1",
-    "log": "log", "log_plus_one": "log1p", "power": "pow", "remainder": "fmod", "sine": "sin", "tan": "tan", "tanh": "tanh",
+    "atan2": "atan2", "cbrt": "cbrt", "cosine": "cos", "erf": "erf", "exponential": "exp", "log": "log", "power": "pow",
+    "exponential_minus_one": "expm1", "log_plus_one": "log1p", "remainder": "fmod", "sine": "sin", "tan": "tan",
+    "tanh": "tanh",
 }  # fmt: skip
 
 
 def _bits(dtype: DType, value: float) -> int:
-    import numpy as np
-
     return int.from_bytes(np.asarray(value, dtype.numpy).tobytes(), "little")
 
 
@@ -114,14 +115,8 @@ FLOAT: dict[str, Emit] = {
     "sign": _sign,
     "sqrt": _intrinsic("sqrt"),
     "subtract": _instruction("fsub"),
-    **{
-        name: _maths(name)
-        for name in (
-            "atan2", "cbrt", "cosine", "erf", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "power",
-            "remainder", "sine", "tan", "tanh",
-        )
-    },
-}  # fmt: skip
+    **{name: _maths(name) for name in (*_LIBM, "logistic")},
+}
 
 _ORDERED = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
 

@@ -75,9 +75,9 @@ def _shift(name: str) -> Emit:
 def _quotient(fb: FunctionBuilder, dtype: DType, x: str, y: str, lanes: int) -> str:
     """x / y truncated, for y that is neither 0 nor makes the quotient overflow.
 
-    There is no vector integer division; up to 32 bits, a division of wide enough floats truncates to the same quotient: the
-    distance of x / y to the next integer is at least 1 / y, more than the rounding error of a 24-bit (for 16-bit operands)
-    or 53-bit significand.
+    There is no vector integer division; up to 32 bits, a division of wide enough floats truncates to the same quotient:
+    the distance of x / y to the next integer is at least 1 / y, more than the rounding error of a 24-bit (for 16-bit
+    operands) or 53-bit significand.
     """
     kind, ty = ("s" if dtype.is_signed else "u"), vector(register_type(dtype), lanes)
     if lanes == 1 or dtype.bits == 64 or fb.literal_bits(dtype, y) is not None:
@@ -115,7 +115,7 @@ def _division(remainder: bool) -> Emit:
 
 
 def _power(fb: FunctionBuilder, dtype: DType, x: list[str], lanes: int) -> str:
-    """x ** y by squaring, in a helper function with a loop; for a negative exponent 1 / x ** -y, truncated (0 for x = 0)."""
+    """x ** y by squaring, in a helper function; for a negative exponent 1 / x ** -y, truncated (0 for x = 0)."""
     element = register_type(dtype)
     ty, flag = vector(element, lanes), vector("i1", lanes)
     symbol = f"treadle_power_{dtype.name}_{lanes}"

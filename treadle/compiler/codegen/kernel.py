@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from treadle.compiler.codegen import memory
 from treadle.compiler.codegen.reduce import ReductionEmitter
 from treadle.compiler.codegen.target import Target
-from treadle.compiler.codegen.text import memory_type, register_type, vector
+from treadle.compiler.codegen.text import memory_type, register_type
 from treadle.compiler.codegen.values import ValueEmitter
 from treadle.compiler.loops.ir import Expr, Kernel, Nest, Store, Var
 from treadle.compiler.loops.walk import store_roots
@@ -33,7 +33,7 @@ class KernelText:
 
 
 def emit_kernel(kernel: Kernel, symbol: str, target: Target) -> KernelText:
-    """Writes `void symbol(void* const* params, int64_t begin, int64_t end)` for a kernel that the scheduler has seen."""
+    """Writes `void symbol(void* const* params, int64_t begin, int64_t end)` for a scheduled kernel."""
     return _KernelEmitter(kernel, target).emit(symbol)
 
 
@@ -42,7 +42,6 @@ class _KernelEmitter(ValueEmitter):
         super().__init__(target)
         self.kernel = kernel
         self.nest_pin = self.new_bit()
-        self.inner_pin = self.new_bit()
         self.acc_pin = self.new_bit()
         self.factors: dict[Var, int] = {}
 
@@ -114,20 +113,6 @@ class _KernelEmitter(ValueEmitter):
         self.pop_straight()
         self.lanes, self.vector, self.vector_bit, self.tiled, self.tiled_bits = 1, None, 0, [], 0
         self.offset = {}
-
-    def tail_mask(self, var: Var, stop: str | int) -> str:
-        """The lanes of the current vector that are below `stop`."""
-        fb, lanes = self.fb, self.lanes
-        start = self.binding[var]
-        ty = vector("i32", lanes)
-        steps = "<" + ", ".join([f"i32 {lane}" for lane in range(lanes)]) + ">"
-        if isinstance(start, int) and isinstance(stop, int):
-            flags = ["true" if start + lane < stop else "false" for lane in range(lanes)]
-            return "<" + ", ".join([f"i1 {flag}" for flag in flags]) + ">"
-        left = fb.op(f"sub i64 {stop}, {start}")
-        capped = fb.intrinsic("smin", "i64", 1, [left, str(lanes)])
-        limit = fb.splat("i32", fb.op(f"trunc i64 {capped} to i32"), lanes)
-        return fb.op(f"icmp ult {ty} {steps}, {limit}")
 
     def _parallel(self, nest: Nest, depth: int, ranged: bool, analysed: list[Expr]) -> None:
         """The loops of a nest, each cut into whole steps and a rest."""
@@ -226,7 +211,9 @@ class _KernelEmitter(ValueEmitter):
         for place in places:
             set_place(place)
             if place in results:
-                self.accumulators[tuple(self.offset[var] for var, bit in self.tiled if bit & self.acc_bits)] = results[place]
+                self.accumulators[tuple(self.offset[var] for var, bit in self.tiled if bit & self.acc_bits)] = results[
+                    place
+                ]
             self.ensure(order)
             self._stores(nest.stores)
         set_place((0,) * len(moving))

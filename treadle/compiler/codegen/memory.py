@@ -1,7 +1,7 @@
 """Vector and scalar memory access: contiguous, reversed, strided, gathered; with and without masks.
 
-A masked-off element is never touched. A scalar access, and one whose mask is the same for all lanes, does that without a
-branch: its pointer is exchanged for one to 64 bytes that exist (zeros to read, a dump to write).
+A masked-off element is never touched. A scalar access, and one whose mask is the same for all lanes, does that without
+a branch: its pointer is exchanged for one to 64 bytes that exist (zeros to read, a dump to write).
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ def load(fb: FunctionBuilder, dtype: DType, pointer: str, lanes: int, mask: str 
     flags = vector("i1", lanes)
     symbol = f"llvm.masked.load.{suffix(element, lanes)}.p0"
     fb.declare(ty, symbol, ["ptr", "i32 immarg", flags, ty])
-    value = fb.op(
-        f"call {ty} @{symbol}(ptr {pointer}, i32 {dtype.bytes}, {flags} {mask}, {ty} zeroinitializer)"
-    )
+    value = fb.op(f"call {ty} @{symbol}(ptr {pointer}, i32 {dtype.bytes}, {flags} {mask}, {ty} zeroinitializer)")
     return from_memory(fb, dtype, value, lanes)
 
 
@@ -122,7 +120,9 @@ def store_lanes(fb: FunctionBuilder, dtype: DType, value: str, pointers: list[st
         fb.do(f"store {element} {one}, ptr {place}, align {dtype.bytes}")
 
 
-def gather(fb: FunctionBuilder, dtype: DType, pointer: str, index: str, width: str, lanes: int, mask: str | None) -> str:
+def gather(
+    fb: FunctionBuilder, dtype: DType, pointer: str, index: str, width: str, lanes: int, mask: str | None
+) -> str:
     """`pointer[index[lane]]` in one instruction, for 4- and 8-byte elements; `width` is the type of an index."""
     element = memory_type(dtype)
     ty, flags, pointers = vector(element, lanes), vector("i1", lanes), vector("ptr", lanes)
@@ -137,8 +137,8 @@ def gather(fb: FunctionBuilder, dtype: DType, pointer: str, index: str, width: s
 def transpose(fb: FunctionBuilder, element: str, rows: list[str], lanes: int) -> list[str]:
     """The columns of the square matrix whose rows are `rows`.
 
-    Interleaving row i with row i + lanes / 2 is a perfect shuffle: the leading bit of the row number becomes the last bit of
-    the lane number, and the other way round. After log2(lanes) rounds rows and lanes have changed places.
+    Interleaving row i with row i + lanes / 2 is a perfect shuffle: the leading bit of the row number becomes the last
+    bit of the lane number, and the other way round. After log2(lanes) rounds rows and lanes have changed places.
     """
     half = lanes // 2
     low = tuple(i // 2 + lanes * (i % 2) for i in range(lanes))
@@ -146,7 +146,9 @@ def transpose(fb: FunctionBuilder, element: str, rows: list[str], lanes: int) ->
     current, left = rows, lanes
     while left > 1:
         current = [
-            fb.shuffle(element, lanes, current[i], current[i + half], order) for i in range(half) for order in (low, high)
+            fb.shuffle(element, lanes, current[i], current[i + half], order)
+            for i in range(half)
+            for order in (low, high)
         ]
         left //= 2
     return current

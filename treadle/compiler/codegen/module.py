@@ -18,5 +18,11 @@ def module_text(parts: Iterable[KernelText], name: str = "kernels") -> str:
         declares.update(part.declares)
         functions.update(part.functions)
         texts.append(part.text)
-    lines = [f'source_filename = "{name}"', f'target triple = "{TRIPLE}"', *declares.values(), *functions.values(), *texts]
+    lines = [
+        f'source_filename = "{name}"',
+        f'target triple = "{TRIPLE}"',
+        *declares.values(),
+        *functions.values(),
+        *texts,
+    ]
     return "\n".join(lines) + "\n"

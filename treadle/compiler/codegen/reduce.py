@@ -37,8 +37,9 @@ def identity_bits(kind: str, dtype: DType) -> int:
 class ReductionEmitter:
     """Writes the loops of one reduction, for all the parallel iterations in flight.
 
-    Where the vector variable is one of the reduction's, every sum is spread over `unroll` vectors of partial sums, which start
-    at the identity and are joined at the end; otherwise every lane (or scalar) is one sum that starts at its `inits`.
+    Where the vector variable is one of the reduction's, every sum is spread over `unroll` vectors of partial sums,
+    which start at the identity and are joined at the end; otherwise every lane (or scalar) is one sum that starts at
+    its `inits`.
     """
 
     def __init__(
@@ -67,10 +68,10 @@ class ReductionEmitter:
         """The product whose sum this is, if a fused multiply-add can take both; that rounds less, never more."""
         r = self.reduction
         source = r.inputs[0]
-        if r.kind == "add" and isinstance(source, Apply) and source.name == "multiply":
-            if r.acc_dtypes[0] in (t.F32, t.F64) and source.dtype is r.acc_dtypes[0] and self.out.target.has("fma"):
-                return source
-        return None
+        if not (r.kind == "add" and isinstance(source, Apply) and source.name == "multiply"):
+            return None
+        fits = r.acc_dtypes[0] in (t.F32, t.F64) and source.dtype is r.acc_dtypes[0] and self.out.target.has("fma")
+        return source if fits else None
 
     def _spread(self) -> int:
         assert self.out.vector is not None
@@ -191,7 +192,9 @@ class ReductionEmitter:
         """All values by the combiner, as a balanced tree."""
         while len(values) > 1:
             paired = [
-                self.out.combine(self.reduction.combiner, values[i : i + 2], lanes)[0] if i + 1 < len(values) else values[i]
+                self.out.combine(self.reduction.combiner, values[i : i + 2], lanes)[0]
+                if i + 1 < len(values)
+                else values[i]
                 for i in range(0, len(values), 2)
             ]
             values = paired
@@ -212,4 +215,3 @@ class ReductionEmitter:
             value = self._join(parts, half)
             lanes = half
         return value
-

@@ -1,8 +1,8 @@
 """Structured loops as LLVM basic blocks, with code motion by construction.
 
-Every open loop is a `Scope` with its own list of lines. An instruction goes to the innermost scope that binds a variable it
-depends on, so whatever a loop does not change stands before it, and no pass has to find that out. A scope's lines are copied
-into its parent's when it closes; until then both grow side by side.
+Every open loop is a `Scope` with its own list of lines. An instruction goes to the innermost scope that binds a
+variable it depends on, so whatever a loop does not change stands before it, and no pass has to find that out. A scope's
+lines are copied into its parent's when it closes; until then both grow side by side.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class ScopedBuilder:
         """Writes `for var in range(start, stop, step)` and returns the carried values after it.
 
         With numbers as bounds the loop must run at least once; one that runs exactly once becomes straight code. With
-        registers it may run zero times and carries nothing. `carried` holds (type, initial value); `body` gets the values of
-        an iteration and returns those of the next.
+        registers it may run zero times and carries nothing. `carried` holds (type, initial value); `body` gets the
+        values of an iteration and returns those of the next.
         """
         fb = self.fb
         if isinstance(start, int) and isinstance(stop, int):

@@ -11,7 +11,8 @@ class Target:
     """A CPU, described by the feature bits of the ABI.
 
     Attributes:
-      cpu_features: bits of TREADLE_CPU_FEATURES; unknown bits are dropped, for the compiler cannot use what it does not know.
+      cpu_features: bits of TREADLE_CPU_FEATURES; unknown bits are dropped, for the compiler cannot use what it does not
+        know.
       vector_bytes: width of the vector registers to use.
       masked_memory: whether masked vector loads and stores of every element width are single instructions.
       cpu: LLVM's CPU name (a baseline: what the code may use is said by `features` alone).
@@ -26,9 +27,7 @@ class Target:
         self.masked_memory = {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= self._names
         self.vector_bytes = 64 if self.masked_memory else 32 if "avx2" in self._names else 16
         self.cpu = "x86-64"
-        self.features = ",".join(
-            ("+" if name in self._names else "-") + name for name in sorted(abi.CPU_FEATURES)
-        )
+        self.features = ",".join(("+" if name in self._names else "-") + name for name in sorted(abi.CPU_FEATURES))
 
     def has(self, feature: str) -> bool:
         """Whether the CPU has a feature, by LLVM's name; a name that the ABI does not list is a KeyError."""

@@ -1,11 +1,12 @@
 """A small builder of LLVM IR text.
 
-Text, not an object model: a kernel is a few hundred lines, and appending strings is what makes emitting one cheaper than
-a millisecond. The text uses opaque pointers and nothing newer than LLVM 15, so it parses with llvmlite 0.44 to 0.50.
+Text, not an object model: a kernel is a few hundred lines, and appending strings is what makes emitting one cheaper
+than a millisecond. The text uses opaque pointers and nothing newer than LLVM 15, so it parses with llvmlite 0.44 to
+0.50.
 
-Register types: pred is `i1`, integers are themselves, f32 and f64 are `float` and `double`, and the 16-bit floats are `i16`
-(their storage): arithmetic on them widens to `float` and rounds back, and moving them around changes no bit, not even of a
-signalling NaN. In memory a pred is a byte that is 0 or 1.
+Register types: pred is `i1`, integers are themselves, f32 and f64 are `float` and `double`, and the 16-bit floats are
+`i16` (their storage): arithmetic on them widens to `float` and rounds back, and moving them around changes no bit, not
+even of a signalling NaN. In memory a pred is a byte that is 0 or 1.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class FunctionBuilder:
         ty = vector(element, lanes)
         symbol = f"llvm.{name}.{suffix(element, lanes)}"
         if symbol not in self.declares:
-            params = [ty] * len(values) + ([extra.split()[0]] if extra else [])
+            params = [ty] * len(values) + ([extra.split(maxsplit=1)[0]] if extra else [])
             self.declares[symbol] = f"declare {ty} @{symbol}({', '.join(params)})"
         text = ", ".join([f"{ty} {value}" for value in values] + ([extra] if extra else []))
         return self.op(f"call {ty} @{symbol}({text})")

@@ -1,136 +1,25 @@
-"""Values of a kernel: expressions and affine indices as instructions, each in the outermost loop that can hold it."""
+"""Values of a kernel: expressions and loads as instructions, scalar or in the lanes of a vector."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 
 from treadle.compiler.codegen import memory
 from treadle.compiler.codegen.convert import emit_convert
 from treadle.compiler.codegen.elementwise import emit_apply
+from treadle.compiler.codegen.indices import IndexEmitter, signed_literal
 from treadle.compiler.codegen.narrow import is_narrow, note_wide
-from treadle.compiler.codegen.scopes import Scope, ScopedBuilder
-from treadle.compiler.codegen.target import Target
-from treadle.compiler.codegen.text import memory_type, register_type, vector, vector_literal
+from treadle.compiler.codegen.text import register_type, vector
 from treadle.compiler.ir import types as t
-from treadle.compiler.ir.types import DType
 from treadle.compiler.loops.build import index_bounds
 from treadle.compiler.loops.ir import Acc, Apply, Const, Expr, Index, IndexValue, InRange, Load, Param, Var
-from treadle.compiler.loops.walk import children, postorder
+from treadle.compiler.loops.walk import postorder
 
 _INT32 = 1 << 31
 
 
-class ValueEmitter(ScopedBuilder):
-    """Emits expressions.
-
-    Attributes:
-      lanes: elements per vector register in the code being written; 1 in scalar code.
-      vector: the variable that runs in lanes, or None.
-      offset: for each variable with several iterations in flight, which one (in elements of the variable) is being emitted.
-      tail: the vector mask of the lanes that are inside the loop's range; None when all are.
-      pins: buffers whose loads may not leave the nest (an earlier nest writes them) or the innermost loop.
-    """
-
-    def __init__(self, target: Target):
-        super().__init__(target)
-        self.lanes = 1
-        self.vector: Var | None = None
-        self.vector_bit = 0
-        self.offset: dict[Var, int] = {}
-        self.tiled: list[tuple[Var, int]] = []
-        self.tiled_bits = 0
-        self.flight: dict[Var, int] = {}
-        self.tail: str | None = None
-        self.buffers: dict[int, str] = {}
-        self.pins: dict[int, int] = {}
-        self.accumulators: dict[Hashable, list[str]] = {}
-        self.acc_bits = 0
-        self._deps: dict[Expr, int] = {}
-
-    # What depends on what.
-
-    def index_deps(self, index: Index) -> int:
-        """The dependence bits of an index (its dynamic parts must have been analysed)."""
-        deps = 0
-        for var, _ in index.terms:
-            deps |= self.bit(var)
-        for expr, _ in index.dynamic:
-            deps |= self._deps[expr]
-        return deps
-
-    def deps(self, node: Expr) -> int:
-        """The dependence bits of an analysed node."""
-        return self._deps[node]
-
-    def analyse(self, roots: Iterable[Expr]) -> list[Expr]:
-        """All nodes under `roots` but constants, operands first; notes what each depends on."""
-        order = []
-        for node in postorder(roots):
-            if isinstance(node, Const):
-                self._deps[node] = 0
-                continue
-            order.append(node)
-            if node not in self._deps:
-                self._deps[node] = self._compute_deps(node)
-        return order
-
-    def _compute_deps(self, node: Expr) -> int:
-        deps = self.acc_bits if isinstance(node, Acc) else 0
-        for child in children(node):
-            deps |= self._deps[child]
-        if isinstance(node, Load):
-            deps |= self.pins.get(node.buffer, 0)
-        if isinstance(node, Load | IndexValue | InRange):
-            deps |= self.index_deps(node.index)
-        return deps
-
-    def forget(self, nodes: Iterable[Expr]) -> None:
-        """Drops what `analyse` noted: pins and accumulators differ from nest to nest."""
-        for node in nodes:
-            self._deps.pop(node, None)
-
-    def key(self, node: Expr) -> Hashable:
-        """What `node` is remembered by: which of the iterations in flight matters only if it depends on the variable."""
-        deps = self._deps[node] & self.tiled_bits
-        if not deps:
-            return node
-        return (node, *[self.offset[var] for var, bit in self.tiled if bit & deps])
-
-    def is_vector(self, node: Expr) -> bool:
-        return self.lanes > 1 and bool(self._deps[node] & self.vector_bit)
-
-    # Operands.
-
-    def value(self, node: Expr) -> str:
-        """The register or literal of an emitted node: a vector if it depends on the vector variable, otherwise a scalar."""
-        if isinstance(node, Const):
-            return self.fb.const(node.dtype, node.bits)
-        return self.memo[self.key(node)]
-
-    def lanes_of(self, node: Expr) -> str:
-        """The node as a vector of `lanes`; what is the same in all lanes is splatted where it is computed."""
-        if isinstance(node, Const):
-            return self.fb.const(node.dtype, node.bits, self.lanes)
-        value = self.memo[self.key(node)]
-        if self.lanes == 1 or self._deps[node] & self.vector_bit:
-            return value
-        return self.splat(node.dtype, value, self.scope_of(self._deps[node]))
-
-    def splat(self, dtype: DType, value: str, scope: Scope) -> str:
-        """A scalar in all lanes, computed in `scope`."""
-        key = ("splat", value, dtype, self.lanes)
-        known = self.memo.get(key)
-        if known is not None:
-            return known
-        saved, self.fb.code = self.fb.code, scope.code
-        element = register_type(dtype)
-        result = self.fb.splat(element, value, self.lanes)
-        if is_narrow(dtype) and value in self.fb.wide:
-            self.fb.wide[result] = self.fb.splat("float", self.fb.wide[value], self.lanes)
-        self.fb.code = saved
-        return self.remember(scope, key, result)
-
-    # Emission.
+class ValueEmitter(IndexEmitter):
+    """Emits expressions."""
 
     def ensure(self, order: Sequence[Expr]) -> None:
         """Emits the nodes that are not there yet; `order` has operands first."""
@@ -182,108 +71,6 @@ class ValueEmitter(ScopedBuilder):
                 raise AssertionError(f"{type(node).__name__} inside a combiner")
         return [value(x) for x in exprs]
 
-    # Indices.
-
-    def _constant_part(self, index: Index) -> int:
-        total = index.const
-        for var, coeff in index.terms:
-            total += coeff * self.offset.get(var, 0)
-            bound = self.binding[var]
-            if isinstance(bound, int):
-                total += coeff * bound
-        return total
-
-    def _moving_parts(self, index: Index) -> list[tuple[Scope, list[tuple[Hashable, str, int]]]]:
-        """The registers an index adds up, by the scope that knows them, outermost first: (key, register, coefficient)."""
-        found: dict[Scope, list[tuple[Hashable, str, int]]] = {}
-        for var, coeff in index.terms:
-            bound = self.binding[var]
-            if isinstance(bound, str):
-                found.setdefault(self.scope_of(self.bit(var)), []).append(((var, coeff), bound, coeff))
-        for expr, coeff in index.dynamic:
-            if not self.is_vector(expr):
-                scope = self.scope_of(self._deps[expr])
-                found.setdefault(scope, []).append(((self.key(expr), coeff), self.value(expr), coeff))
-        return [(scope, found[scope]) for scope in self.scopes if scope in found]
-
-    def _sum(self, scope: Scope, parts: list[tuple[Hashable, str, int]]) -> str:
-        """sum(coefficient * register), in `scope`."""
-        total = ""
-        for key, register, coeff in parts:
-            product = register
-            if coeff != 1:
-                known = self.memo.get(("times", key))
-                product = known or self.remember(scope, ("times", key), self.fb.op(f"mul i64 {register}, {coeff}"))
-            total = self.fb.op(f"add i64 {total}, {product}") if total else product
-        return total
-
-    def address(self, buffer: int, dtype: DType, index: Index, extra: int = 0) -> str:
-        """A pointer to `buffer[index + extra]`, at lane 0; each loop's part of the sum is added in that loop."""
-        fb = self.fb
-        cursor = self.buffers[buffer]
-        saved = fb.code
-        path: tuple[Hashable, ...] = ("at", buffer)
-        for scope, parts in self._moving_parts(index):
-            path = (*path, *[key for key, _, _ in parts])
-            known = self.memo.get(path)
-            if known is None:
-                fb.code = scope.code
-                step = self._sum(scope, parts)
-                known = fb.op(f"getelementptr {memory_type(dtype)}, ptr {cursor}, i64 {step}")
-                self.remember(scope, path, known)
-            cursor = known
-        fb.code = saved
-        return memory.offset(fb, dtype, cursor, self._constant_part(index) + extra)
-
-    def scalar_index(self, index: Index) -> str:
-        """The value of an index at lane 0, as i64; constants as literals."""
-        fb = self.fb
-        saved, total = fb.code, ""
-        path: tuple[Hashable, ...] = ("sum",)
-        for scope, parts in self._moving_parts(index):
-            path = (*path, *[key for key, _, _ in parts])
-            known = self.memo.get(path)
-            if known is None:
-                fb.code = scope.code
-                step = self._sum(scope, parts)
-                known = self.remember(scope, path, fb.op(f"add i64 {total}, {step}") if total else step)
-            total = known
-        fb.code = saved
-        const = self._constant_part(index)
-        if not total:
-            return str(const)
-        return fb.op(f"add i64 {total}, {const}") if const else total
-
-    def vector_index(self, index: Index, width: str) -> str:
-        """The value of an index in each lane, in integers of LLVM type `width` (wrapping)."""
-        fb, lanes = self.fb, self.lanes
-        ty = vector(width, lanes)
-        coeff = index.coeff(self.vector) if self.vector is not None else 0
-        base = self.scalar_index(index)
-        result = ""
-        if base[0] != "%":
-            first = int(base)
-            bits = int(width[1:])
-            result = vector_literal(width, tuple(_signed(first + coeff * lane, bits) for lane in range(lanes)))
-        else:
-            if width != "i64":
-                base = fb.op(f"trunc i64 {base} to {width}")
-            result = fb.splat(width, base, lanes)
-            if coeff:
-                bits = int(width[1:])
-                steps = vector_literal(width, tuple(_signed(coeff * lane, bits) for lane in range(lanes)))
-                result = fb.op(f"add {ty} {result}, {steps}")
-        for expr, factor in index.dynamic:
-            if self.is_vector(expr):
-                part = self.value(expr)
-                if width != "i64":
-                    part = fb.op(f"trunc {vector('i64', lanes)} {part} to {ty}")
-                if factor != 1:
-                    many = vector_literal(width, (_signed(factor, int(width[1:])),) * lanes)
-                    part = fb.op(f"mul {ty} {part}, {many}")
-                result = fb.op(f"add {ty} {result}, {part}")
-        return result
-
     def _index_value(self, node: IndexValue, lanes: int) -> str:
         dtype = node.dtype
         if dtype.is_integer:
@@ -292,7 +79,7 @@ class ValueEmitter(ScopedBuilder):
                 return self.vector_index(node.index, width)
             value = self.scalar_index(node.index)
             if value[0] != "%":
-                return _signed(int(value), dtype.bits)
+                return signed_literal(int(value), dtype.bits)
             return value if width == "i64" else self.fb.op(f"trunc i64 {value} to {width}")
         if lanes == 1:
             return emit_convert(self.fb, dtype, self.scalar_index(node.index), t.S64, 1)
@@ -324,14 +111,24 @@ class ValueEmitter(ScopedBuilder):
         """A mask expression in all lanes, with the tail."""
         return self.both(None if mask is None else self.lanes_of(mask), self.tail)
 
+    def tail_mask(self, var: Var, stop: str | int) -> str:
+        """The lanes of the current vector that are below `stop`."""
+        fb, lanes = self.fb, self.lanes
+        start = self.binding[var]
+        ty = vector("i32", lanes)
+        steps = "<" + ", ".join([f"i32 {lane}" for lane in range(lanes)]) + ">"
+        if isinstance(start, int) and isinstance(stop, int):
+            flags = ["true" if start + lane < stop else "false" for lane in range(lanes)]
+            return "<" + ", ".join([f"i1 {flag}" for flag in flags]) + ">"
+        left = fb.op(f"sub i64 {stop}, {start}")
+        capped = fb.intrinsic("smin", "i64", 1, [left, str(lanes)])
+        limit = fb.splat("i32", fb.op(f"trunc i64 {capped} to i32"), lanes)
+        return fb.op(f"icmp ult {ty} {steps}, {limit}")
+
     def any_lane(self, mask: str) -> str:
         """Whether any lane of a vector mask is set."""
         symbol = f"llvm.vector.reduce.or.v{self.lanes}i1"
         return self.fb.call("i1", symbol, [(vector("i1", self.lanes), mask)])
-
-    def has_vector_parts(self, index: Index) -> bool:
-        """Whether lanes differ in a dynamic part of an index."""
-        return any(self.is_vector(expr) for expr, _ in index.dynamic)
 
     def _load(self, node: Load, lanes: int) -> str:
         fb, dtype = self.fb, node.dtype
@@ -391,13 +188,13 @@ class ValueEmitter(ScopedBuilder):
     def _transposing(self, node: Load) -> Var | None:
         """The tiled variable along which `node` is contiguous, when a whole square of it is in flight."""
         for var, bit in self.tiled:
-            if bit & self._deps[node] and var is not self.vector and self.flight.get(var) == self.lanes:
-                if node.index.coeff(var) == 1 and not any(self._deps[e] & bit for e, _ in node.index.dynamic):
-                    return var
+            square = bit & self._deps[node] and var is not self.vector and self.flight.get(var) == self.lanes
+            if square and node.index.coeff(var) == 1 and not any(self._deps[e] & bit for e, _ in node.index.dynamic):
+                return var
         return None
 
     def _load_transposed(self, node: Load, across: Var, stride: int) -> str:
-        """Loads a square along `across`, exchanges rows and lanes, and remembers all columns; returns the one asked for."""
+        """Loads a square along `across`, exchanges rows and lanes, remembers all columns; returns the one asked for."""
         fb, dtype, lanes = self.fb, node.dtype, self.lanes
         wanted = self.offset[across]
         self.offset[across] = 0
@@ -415,11 +212,5 @@ class ValueEmitter(ScopedBuilder):
         return columns[wanted]
 
 
-def _signed(value: int, bits: int) -> str:
-    """A literal of the value modulo 2 ** bits."""
-    value &= (1 << bits) - 1
-    return str(value - (1 << bits) if value >> (bits - 1) else value)
-
-
 def _fits_32(bounds: tuple[int, int] | None) -> bool:
-    return bounds is not None and -_INT32 <= bounds[0] and bounds[1] < _INT32
+    return bounds is not None and bounds[0] >= -_INT32 and bounds[1] < _INT32

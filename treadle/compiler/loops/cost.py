@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 
 from treadle.compiler.codegen.target import Target
-from treadle.compiler.ir import types as t
 from treadle.compiler.loops.build import index_bounds
 from treadle.compiler.loops.ir import Apply, Const, Expr, Index, IndexValue, InRange, Load, Nest, Var
 from treadle.compiler.loops.walk import children, nest_roots, postorder
@@ -19,9 +18,11 @@ from treadle.compiler.loops.walk import children, nest_roots, postorder
 # Ops that move bits or compare them: on 16-bit floats they need no widening.
 _MOVES = frozenset({"select", "bitcast_convert", "negate", "abs"})
 _COSTLY = frozenset(
-    "atan2 cbrt cosine divide exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan"
-    " tanh".split()
-)
+    (
+        "atan2", "cbrt", "cosine", "divide", "erf", "exponential", "exponential_minus_one", "log", "log_plus_one",
+        "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
+    )
+)  # fmt: skip
 _MAX_STRIDED_LANES = 16
 _INT32 = 1 << 31
 _REDUCTION_TAIL = 14.0
@@ -100,7 +101,7 @@ def _element_bytes(nodes: _Nodes, var: Var) -> int:
                 width = 4
         elif isinstance(node, InRange) or (isinstance(node, IndexValue) and node.dtype.is_float):
             bounds = index_bounds(node.index)
-            width = max(width, 4 if bounds is not None and -_INT32 <= bounds[0] and bounds[1] < _INT32 else 8)
+            width = max(width, 4 if bounds is not None and bounds[0] >= -_INT32 and bounds[1] < _INT32 else 8)
         widest = max(widest, width)
     r = nodes.nest.reduction
     if r is not None:
@@ -117,7 +118,9 @@ def _plan(nodes: _Nodes, var: Var, target: Target) -> Plan | None:
     if var.extent < 2:
         return None
     moving = [node for node in nodes.order if var in nodes.deps[node]]
-    strided = [n for n in moving if isinstance(n, Load) and (abs(n.index.coeff(var)) > 1 or nodes.dynamic(n.index, var))]
+    strided = [
+        n for n in moving if isinstance(n, Load) and (abs(n.index.coeff(var)) > 1 or nodes.dynamic(n.index, var))
+    ]
     lanes = target.vector_bytes // _element_bytes(nodes, var)
     stores = 0.0
     if not across:
@@ -171,9 +174,10 @@ def _transposed(nodes: _Nodes, strided: Sequence[Expr], var: Var, lanes: int) ->
     if nodes.nest.sequential or nodes.nest.reduction is not None or var.extent < lanes:
         return None
     for other in nodes.nest.loops:
-        if other is not var and other.extent >= lanes:
-            if any(isinstance(n, Load) and n.index.coeff(other) == 1 and n.mask is None for n in strided):
-                return other
+        if other is var or other.extent < lanes:
+            continue
+        if any(isinstance(n, Load) and n.index.coeff(other) == 1 and n.mask is None for n in strided):
+            return other
     return None
 
 
@@ -221,6 +225,3 @@ def _unrolled_window(variables: Sequence[Var], heavy: float) -> tuple[tuple[Var,
 
 def _power_of_two(n: int) -> int:
     return 1 << (n.bit_length() - 1) if n > 0 else 1
-
-
-__all__ = ["Plan", "best_plan", "t"]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from treadle.compiler.errors import CompileError, StatusCode
-from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op
 from treadle.compiler.ir.types import DType, TensorType
 from treadle.compiler.loops.build import const_value
@@ -183,6 +182,3 @@ class _Evaluator:
             return at.astype(node.dtype.numpy) if node.dtype.is_integer else apply("convert", "", node.dtype, [at])
         assert isinstance(node, Apply)
         return apply(node.name, node.attr, node.dtype, [self.value(x) for x in node.operands])
-
-
-__all__ = ["apply", "run_kernel", "t"]

@@ -1,7 +1,7 @@
 """The scheduler: which loop runs in SIMD lanes, what is in flight at once, and the order of the loops.
 
-It changes how a kernel computes, never what: parallel loops may be merged and reordered, a reduction of a known kind may be
-reassociated, and everything else stays in the order that the kernel says.
+It changes how a kernel computes, never what: parallel loops may be merged and reordered, a reduction of a known kind
+may be reassociated, and everything else stays in the order that the kernel says.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ def schedule(kernel: Kernel, target: Target) -> Kernel:
 # Merging loops.
 
 
-def _merged(group: Sequence[Var], indices: Sequence[Index], apart: Sequence[Var] = ()) -> tuple[tuple[Var, ...], dict[Var, Var | None]]:
+def _merged(
+    group: Sequence[Var], indices: Sequence[Index], apart: Sequence[Var] = ()
+) -> tuple[tuple[Var, ...], dict[Var, Var | None]]:
     """Merges neighbours of `group` that every index walks through as one, and drops loops of one iteration.
 
-    A loop `a` around a loop `b` is the same as one loop of their product's extent where each index moves by `extent(b)` times
-    as much with `a` as with `b`. Loops of `apart` do not merge with others.
+    A loop `a` around a loop `b` is the same as one loop of their product's extent where each index moves by `extent(b)`
+    times as much with `a` as with `b`. Loops of `apart` do not merge with others.
 
     Returns the new loops and what becomes of each old variable.
     """
@@ -123,7 +125,8 @@ def _order(nest: Nest, vector: Var | None, ranged: bool) -> Nest:
     return dataclasses.replace(nest, loops=tuple(loops))
 
 
-# A loop with fewer iterations than this is not worth cutting for threads if there is one of more than _MANY times as many.
+# A loop with fewer iterations than this is not worth cutting for threads if there is one of more than _MANY times as
+# many.
 _FEW = 4
 _MANY = 16
 

@@ -1,7 +1,7 @@
 """The canonical text of a kernel: equal texts, equal kernels. Dumps show it, and the kernel cache hashes it.
 
-Variables and expressions are numbered in the order in which they are met, so neither object identity nor the order in which
-a builder happened to make nodes shows.
+Variables and expressions are numbered in the order in which they are met, so neither object identity nor the order in
+which a builder happened to make nodes shows.
 """
 
 from __future__ import annotations
@@ -135,4 +135,3 @@ class _Writer:
         parts.sort()
         parts += sorted(f"{coeff}*{self.names[expr]}" for expr, coeff in index.dynamic)
         return " + ".join([str(index.const), *parts])
-

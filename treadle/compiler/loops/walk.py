@@ -120,4 +120,3 @@ class Renaming:
         """The store in the new variables."""
         mask = None if store.mask is None else self.expr(store.mask)
         return Store(store.buffer, self.index(store.index), self.expr(store.value), mask, store.combine)
-

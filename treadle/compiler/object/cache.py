@@ -1,8 +1,8 @@
 """Compiled kernels, each compiled once: in memory, on disk, and only then by LLVM.
 
-A kernel is known by a hash of its canonical text, the target, the compiler's own sources and LLVM's version; the hash is
-also its symbol, so the same kernel has the same name in every program. What is missing is compiled together, a few modules
-at a time, because a module costs a millisecond before its first function.
+A kernel is known by a hash of its canonical text, the target, the compiler's own sources and LLVM's version; the hash
+is also its symbol, so the same kernel has the same name in every program. What is missing is compiled together, a few
+modules at a time, because a module costs a millisecond before its first function.
 """
 
 from __future__ import annotations

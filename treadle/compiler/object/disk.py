@@ -1,9 +1,9 @@
 """A folder of compiled kernels, shared by all processes of one user.
 
-A blob is an object file with one or more kernels; it is found under the name of any of them (hard links to one file). What
-lies there is executable code that will be run, so the folder must belong to the user and be writable by nobody else, or it
-is not used at all. Files appear whole, by renaming; a damaged one is dropped. Losing a file at any moment is harmless: it is
-compiled again.
+A blob is an object file with one or more kernels; it is found under the name of any of them (hard links to one file).
+What lies there is executable code that will be run, so the folder must belong to the user and be writable by nobody
+else, or it is not used at all. Files appear whole, by renaming; a damaged one is dropped. Losing a file at any moment
+is harmless: it is compiled again.
 """
 
 from __future__ import annotations

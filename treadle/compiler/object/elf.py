@@ -12,11 +12,12 @@ _LOCAL = 0
 
 
 def symbols(code: bytes) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of the global symbols that `code`, an object LLVM has just written, defines, and of those it leaves undefined."""
+    """The global symbols that an object LLVM has written defines, and those it leaves undefined."""
     header = _HEADER.unpack_from(code)
     table, count = header[6], header[12]
     sections = [_SECTION.unpack_from(code, table + i * _SECTION.size) for i in range(count)]
-    defined, undefined = set(), set()
+    defined: set[str] = set()
+    undefined: set[str] = set()
     for section in sections:
         if section[1] != _SYMTAB:
             continue

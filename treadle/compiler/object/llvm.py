@@ -1,8 +1,8 @@
 """LLVM IR text to object code: the only file that imports llvmlite.
 
-No IR pass runs by default: kernels arrive vectorised, hoisted and unrolled, and straight-line code has nothing for a pass
-to find, so all the time goes into instruction selection. Every compile has an LLVM context of its own; llvmlite lets one
-thread at a time into LLVM, and the target machines, which are shared, are used under a lock.
+No IR pass runs by default: kernels arrive vectorised, hoisted and unrolled, and straight-line code has nothing for a
+pass to find, so all the time goes into instruction selection. Every compile has an LLVM context of its own; llvmlite
+lets one thread at a time into LLVM, and the target machines, which are shared, are used under a lock.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def compile_module(
         module = None
         try:
             module = llvm.parse_assembly(text, context=context)
-            # Costs next to nothing; LLVM's answer to an invalid module it was not asked about would be to end the process.
+            # Costs next to nothing; LLVM's answer to an invalid module it was not asked about would be to end the
+            # process.
             module.verify()
             machine = _machine(target, speed)
             if clean_up:
