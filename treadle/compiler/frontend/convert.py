@@ -21,13 +21,16 @@ from treadle.compiler.frontend.mlir import Module, ir
 from treadle.compiler.frontend.ops import ELEMENTWISE, RULES, OpRule
 from treadle.compiler.frontend.options import CompileOptions
 from treadle.compiler.frontend.types import TypeReader, UnsupportedTypeError
-from treadle.compiler.ir.core import Location, Op, Program, Region, Value
+from treadle.compiler.ir.core import Location, Op, Program, Region, Value, captured_values, clone_op, replace_uses
 from treadle.compiler.ir.types import F32, TensorType
 
 # Inlining can grow a program exponentially (f calls g twice, g calls h twice, ...).
 _MAX_OPS = 1_000_000
 
 _PLACEHOLDER = TensorType(F32, ())
+
+# Ops whose regions may use values from around them; the regions of all others are closed in the IR.
+_CONTROL_FLOW = frozenset({"while", "if", "case"})
 
 _RETURNS = frozenset({"func.return", "stablehlo.return", "sdy.return"})
 
@@ -189,9 +192,23 @@ class _Converter:
             )
         results = list(op.results)
         new = Op(name, operands, [self._type(r.type, op) for r in results], attrs, regions, self._location(op))
+        if regions and name not in _CONTROL_FLOW:
+            self._close(new, op)
         region.ops.append(new)
         for result, value in zip(results, new.results, strict=True):
             self._values[result] = value
+
+    def _close(self, new: Op, op: ir.Operation) -> None:
+        """Makes a combiner's regions use nothing from around them: constants are copied into them."""
+        for value in captured_values(new):
+            constant = value.op
+            if constant is None or constant.name != "constant":
+                self._miss(f"a value from outside in a region of {op.name}", op)
+                continue
+            for inner in new.regions:
+                copy = clone_op(constant, {})
+                inner.ops.insert(0, copy)
+                replace_uses(inner, {value: copy.result})
 
     def _plain(self, op: ir.Operation, name: str, rule: OpRule, region: Region) -> None:
         values = self._values
