@@ -91,14 +91,6 @@ Executable::Executable(std::shared_ptr<const Program> program, CompileOptions op
       }
     }
   }
-  for (const Parameter& output : outputs_) {
-    if (output.alias < 0) continue;
-    if (static_cast<size_t>(output.alias) >= inputs_.size() ||
-        inputs_[static_cast<size_t>(output.alias)].byte_size != output.byte_size) {
-      throw InvalidArgument("the program aliases a result of ", output.byte_size,
-                            " bytes with argument ", output.alias);
-    }
-  }
 }
 
 void Executable::RecordRun(int64_t nanoseconds) const {

@@ -43,7 +43,7 @@ def compile_c(source: str) -> bytes:
     assert compiler is not None, "the tests of the C API need a C compiler"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "program.c")
-        path.write_text('#include <stdint.h>\n#include <string.h>\ntypedef struct TreadleRun TreadleRun;\n' + source)
+        path.write_text("#include <stdint.h>\n#include <string.h>\ntypedef struct TreadleRun TreadleRun;\n" + source)
         command = [compiler, "-c", "-O2", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-stack-protector"]
         subprocess.run([*command, str(path), "-o", str(path.with_suffix(".o"))], check=True)
         return path.with_suffix(".o").read_bytes()
@@ -65,7 +65,9 @@ class Program:
     scratch_bytes: int = 0
 
     def pack(self) -> bytes:
-        source = f"{self.prelude}\nint32_t entry(TreadleRun* run, void* const* b) {{ (void)run; {self.body}; return 0; }}"
+        source = (
+            f"{self.prelude}\nint32_t entry(TreadleRun* run, void* const* b) {{ (void)run; {self.body}; return 0; }}"
+        )
         strings = bytearray()
 
         def string(text: bytes) -> abi.String:

@@ -3,8 +3,9 @@
 import ctypes
 
 import numpy as np
-import pypjrt.errors as errors
 import pytest
+from pypjrt import errors
+
 from tests.capi.harness import (
     MUTABLE_ZERO_COPY,
     ONLY_DURING_CALL,
@@ -158,7 +159,11 @@ def test_raw_copy_and_its_bounds(client):
     for offset, size in [(-4, 4), (0, -4), (36, 8), (2**62, 2**62)]:
         with raises(errors.InvalidArgument):
             call(
-                "PJRT_Buffer_CopyRawToHost", buffer=buffer.handle, dst=out.ctypes.data, offset=offset, transfer_size=size
+                "PJRT_Buffer_CopyRawToHost",
+                buffer=buffer.handle,
+                dst=out.ctypes.data,
+                offset=offset,
+                transfer_size=size,
             )
     buffer.close()
 
@@ -317,7 +322,9 @@ def test_statistics(client):
 def test_donation_with_a_control_dependency(client):
     buffer = client.put(np.arange(3, dtype=np.float32))
     for code, message in [(0, b""), (10, b"the dependency failed")]:
-        source = Buffer(call("PJRT_Buffer_CopyToMemory", buffer=buffer.handle, dst_memory=client.memories[0]).dst_buffer)
+        source = Buffer(
+            call("PJRT_Buffer_CopyToMemory", buffer=buffer.handle, dst_memory=client.memories[0]).dst_buffer
+        )
         args = call("PJRT_Buffer_DonateWithControlDependency", buffer=source.handle)
         result = Buffer(args.out_buffer)
         assert source.is_deleted()

@@ -4,7 +4,8 @@ import ctypes
 import threading
 import time
 
-import pypjrt.errors as errors
+from pypjrt import errors
+
 from tests.capi.harness import _KEPT, PLUGIN, Event, call, raises
 
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -59,7 +60,9 @@ def test_destroyed_inside_its_callback():
 def test_callback_of_an_event_whose_handle_is_gone():
     # JAX registers and destroys at once. A buffer's transfer keeps the event alive.
     event, seen = new(), []
-    call("PJRT_Event_OnReady", event=event.handle, callback=ctypes.cast(keep(seen), ctypes.c_void_p).value, user_arg=None)
+    call(
+        "PJRT_Event_OnReady", event=event.handle, callback=ctypes.cast(keep(seen), ctypes.c_void_p).value, user_arg=None
+    )
     set_(event)
     event.close()
     assert seen == [None]

@@ -184,6 +184,7 @@ class Executable:
         results = [(ctypes.c_void_p * max(1, num_outputs))() for _ in argument_lists]
         complete = (ctypes.c_void_p * devices)()
         pointers = ctypes.c_void_p * devices
+        argument_rows, result_rows = (pointers(*map(ctypes.addressof, rows)) for rows in (lists, results))
         indices = int64s(non_donatable)
         options = PLUGIN.args(
             "PJRT_ExecuteOptions",
@@ -194,10 +195,10 @@ class Executable:
             "PJRT_LoadedExecutable_Execute",
             executable=self.handle,
             options=ctypes.addressof(options),
-            argument_lists=ctypes.addressof(pointers(*map(ctypes.addressof, lists))),
+            argument_lists=ctypes.addressof(argument_rows),
             num_devices=devices,
             num_args=width,
-            output_lists=ctypes.addressof(pointers(*map(ctypes.addressof, results))),
+            output_lists=ctypes.addressof(result_rows),
             device_complete_events=ctypes.addressof(complete) if events is not None else None,
             execute_device=execute_device,
         )

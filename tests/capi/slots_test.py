@@ -2,14 +2,20 @@
 
 import ctypes
 
-import pypjrt.errors as errors
 import pytest
+from pypjrt import errors
+
 from tests.capi.harness import PLUGIN, call, raises
 
 RETURN_NOTHING = {"PJRT_Error_Destroy", "PJRT_Error_Message"}
 SLOTS = sorted(PLUGIN.abi.SLOT, key=PLUGIN.abi.SLOT.__getitem__)
 # With all arguments zero these make something.
-MAKE_SOMETHING = {"PJRT_Client_Create", "PJRT_Event_Create", "PJRT_ExecuteContext_Create", "PJRT_TopologyDescription_Create"}
+MAKE_SOMETHING = {
+    "PJRT_Client_Create",
+    "PJRT_Event_Create",
+    "PJRT_ExecuteContext_Create",
+    "PJRT_TopologyDescription_Create",
+}
 # Slots that this version answers with UNIMPLEMENTED; a slot that gets a function leaves this list.
 STUBS = {
     "PJRT_AsyncTrackingEvent_Destroy",
