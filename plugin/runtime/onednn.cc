@@ -24,6 +24,9 @@ std::unique_ptr<OneDnn> Find() {
   }
   const std::string folder = OwnFolder();
   if (!folder.empty()) {
+    // libdnnl needs libgomp by name, and not every system has one: the wheel's lies beside it.
+    if (dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr)
+      dlopen((folder + "libgomp.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (auto found = OneDnn::Open(folder + "libdnnl.so.3")) return found;
   }
   return OneDnn::Open("libdnnl.so.3");

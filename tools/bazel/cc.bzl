@@ -30,13 +30,11 @@ def treadle_cc_test(name, copts = [], size = "small", **kwargs):
     """
     native.cc_test(name = name, copts = COPTS + copts, size = size, linkstatic = True, **kwargs)
 
-def treadle_plugin(name, version_script, deps, copts = [], linkopts = [], **kwargs):
-    """A shared library that exports what its version script lists and nothing else.
+def treadle_shared_library(name, copts = [], linkopts = [], **kwargs):
+    """A shared library whose undefined symbols are an error at link time.
 
     Args:
       name: the file's name, ending in .so.
-      version_script: the linker's version script.
-      deps: the libraries that it is made of.
       copts: further compiler flags.
       linkopts: further linker flags.
       **kwargs: passed to cc_binary.
@@ -44,13 +42,28 @@ def treadle_plugin(name, version_script, deps, copts = [], linkopts = [], **kwar
     native.cc_binary(
         name = name,
         copts = COPTS + copts,
+        linkopts = ["-Wl,--no-undefined"] + linkopts,
+        linkshared = True,
+        **kwargs
+    )
+
+def treadle_plugin(name, version_script, deps, linkopts = [], **kwargs):
+    """A shared library that exports what its version script lists and nothing else.
+
+    Args:
+      name: the file's name, ending in .so.
+      version_script: the linker's version script.
+      deps: the libraries that it is made of.
+      linkopts: further linker flags.
+      **kwargs: passed to cc_binary.
+    """
+    treadle_shared_library(
+        name = name,
         linkopts = [
             "-Wl,--version-script=$(location %s)" % version_script,
-            "-Wl,--no-undefined",
             "-Wl,-z,now",
             "-Wl,-z,relro",
         ] + linkopts,
-        linkshared = True,
         deps = deps + [version_script],
         **kwargs
     )
