@@ -112,7 +112,11 @@ def test_dynamic_slices(index: DType) -> None:
 
 
 GATHERS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
-    ((8, 3), (5, 1), {"offset_dims": (1,), "collapsed_slice_dims": (0,), "start_index_map": (0,), "slice_sizes": (1, 3)}),
+    (
+        (8, 3),
+        (5, 1),
+        {"offset_dims": (1,), "collapsed_slice_dims": (0,), "start_index_map": (0,), "slice_sizes": (1, 3)},
+    ),
     ((8, 3), (5,), {"offset_dims": (1,), "collapsed_slice_dims": (0,), "start_index_map": (0,), "slice_sizes": (1, 3)}),
     ((8, 3), (5, 1), {"offset_dims": (0, 1), "start_index_map": (0,), "slice_sizes": (2, 3)}),
     ((8, 3), (2, 4, 2), {"collapsed_slice_dims": (0, 1), "start_index_map": (1, 0), "slice_sizes": (1, 1)}),
@@ -128,8 +132,18 @@ GATHERS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
             "start_indices_batching_dims": (0,),
         },
     ),
-    ((8, 3), (2, 4), {"offset_dims": (0,), "collapsed_slice_dims": (1,), "start_index_map": (0, 1), "slice_sizes": (2, 1), "index_vector_dim": 0}),
-]  # fmt: skip
+    (
+        (8, 3),
+        (2, 4),
+        {
+            "offset_dims": (0,),
+            "collapsed_slice_dims": (1,),
+            "start_index_map": (0, 1),
+            "slice_sizes": (2, 1),
+            "index_vector_dim": 0,
+        },
+    ),
+]
 
 
 def gather_attributes(indices: Sequence[int], given: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +171,12 @@ def test_gather(case: int, index: DType) -> None:
 
 # operand, indices, updates, attributes
 SCATTERS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
-    ((8, 3), (6, 1), (6, 3), {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}),
+    (
+        (8, 3),
+        (6, 1),
+        (6, 3),
+        {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)},
+    ),
     ((8, 3), (6, 1), (2, 3, 6), {"update_window_dims": (0, 1), "scatter_dims_to_operand_dims": (0,)}),
     ((8, 3), (6, 1), (2, 6, 3), {"update_window_dims": (0, 2), "scatter_dims_to_operand_dims": (0,)}),
     ((8, 3), (2, 6, 2), (2, 6), {"inserted_window_dims": (0, 1), "scatter_dims_to_operand_dims": (1, 0)}),
@@ -174,7 +193,7 @@ SCATTERS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str
             "scatter_indices_batching_dims": (0,),
         },
     ),
-]  # fmt: skip
+]
 
 
 def scatter_attributes(indices: Sequence[int], given: dict[str, Any]) -> dict[str, Any]:

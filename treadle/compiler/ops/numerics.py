@@ -173,7 +173,7 @@ def count_leading_zeros(x: Array) -> Array:
         rest = np.where(high_clear, rest << rest.dtype.type(step), rest)
         step //= 2
     top_clear = rest < (one << rest.dtype.type(width - 1))
-    return (count + top_clear.astype(count.dtype)).astype(count.dtype).view(x.dtype)
+    return np.asarray(count + top_clear.astype(count.dtype)).view(x.dtype)
 
 
 def total_order(x: Array) -> Array:

@@ -15,6 +15,19 @@ from treadle.compiler.passes.barriers import remove_barriers
 from treadle.compiler.passes.dce import eliminate_dead_code
 from treadle.compiler.passes.rewriter import Rewriter, Rules, RuleSet, merged
 
+__all__ = [
+    "PIPELINE",
+    "RULE_SETS",
+    "Observer",
+    "Pass",
+    "eliminate_common_subexpressions",
+    "eliminate_dead_code",
+    "optimise",
+    "remove_barriers",
+    "rewrite",
+    "simplify",
+]
+
 Pass = Callable[[Program], Program]
 Observer = Callable[[str, Program], None]
 

@@ -382,8 +382,8 @@ def _convert(op: Op, rewriter: Rewriter) -> Replacement:
 def _counts_exactly(dtype: DType, extent: int) -> bool:
     """Whether 0 .. extent - 1 are values of `dtype`."""
     if dtype.is_integer:
-        return extent <= 2 ** (dtype.bits - dtype.is_signed)
-    return extent <= 2 ** mantissa_bits(dtype)
+        return bool(extent <= 2 ** (dtype.bits - dtype.is_signed))
+    return bool(extent <= 2 ** mantissa_bits(dtype))
 
 
 @rules.on("bitcast_convert")

@@ -82,7 +82,7 @@ class Rewriter:
         return self._splats.get(value)
 
     def used_once(self, value: Value) -> bool:
-        """Whether `value` had a single use when the walk began; False for what the walk has made."""
+        """Whether `value`, or what it replaces, had a single use when the walk began. A hint: rules make uses too."""
         return self._uses.get(value) == 1
 
     # What rules may make. All of it goes before the op being rewritten.
@@ -149,8 +149,10 @@ class Rewriter:
         self.loc = op.loc
         results = self._finish(op)
         if results is not op.results:
+            uses = self._uses
             for old, value in zip(op.results, results, strict=True):
                 replaced[old] = value
+                uses[value] = uses.get(value, 0) + uses.get(old, 0)
 
     def _finish(self, op: Op) -> Sequence[Value]:
         """Rules, then value numbering; appends the op if it is still needed. Gives the values of its results."""

@@ -262,6 +262,5 @@ def _joined(left: Value, right: Value, dim: int, rewriter: Rewriter) -> Value | 
             return None
     if limits[dim] != next_starts[dim]:
         return None
-    return take(
-        rewriter, a.operands[0], starts, [*limits[:dim], next_limits[dim], *limits[dim + 1 :]], a.attrs["strides"]
-    )  # type: ignore[arg-type]
+    both = [*limits[:dim], next_limits[dim], *limits[dim + 1 :]]
+    return take(rewriter, a.operands[0], starts, both, _attr(a, "strides"))
