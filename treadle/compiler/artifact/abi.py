@@ -215,8 +215,8 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
 
 _C_MATHS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow", "cbrt", "fmod", "erf", "erfc", "lgamma", "tgamma", "hypot",
-    "sqrt", "floor", "ceil", "trunc", "rint", "round", "roundeven", "nextafter", "ldexp", "fma",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow", "cbrt", "fmod", "erf", "erfc", "lgamma", "tgamma",
+    "hypot", "sqrt", "floor", "ceil", "trunc", "rint", "round", "roundeven", "nextafter", "ldexp", "fma",
 )  # fmt: skip
 
 # Every symbol that an object may leave undefined.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from treadle.compiler.codegen.convert import emit_bitcast, emit_convert
 from treadle.compiler.codegen.floating import FLOAT, compare_floats
-from treadle.compiler.codegen.integer import INTEGER, PRED, SIGNED_OF_WIDTH, compare_integers, total_order_key
+from treadle.compiler.codegen.integer import INTEGER, PRED, compare_integers
 from treadle.compiler.codegen.narrow import is_narrow, round_to, widen
+from treadle.compiler.codegen.order import SIGNED_OF_WIDTH, total_order_key
 from treadle.compiler.codegen.text import FunctionBuilder, register_type, vector
 from treadle.compiler.errors import CompileError, StatusCode
 from treadle.compiler.ir import types as t

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treadle.compiler.codegen.text import FunctionBuilder, register_type, vector
-from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType
 
 Emit = Callable[[FunctionBuilder, DType, list[str], int], str]
@@ -210,14 +209,3 @@ def compare_integers(fb: FunctionBuilder, dtype: DType, direction: str, x: list[
     """Compares integers or preds (false < true)."""
     predicate = (_SIGNED if dtype.is_signed else _UNSIGNED)[direction]
     return fb.op(f"icmp {predicate} {vector(register_type(dtype), lanes)} {x[0]}, {x[1]}")
-
-
-def total_order_key(fb: FunctionBuilder, bits: DType, value: str, lanes: int) -> str:
-    """A signed integer that orders like the float whose storage is `value`: -NaN < -inf < ... < -0 < +0 < ... < NaN."""
-    ty = vector(register_type(bits), lanes)
-    sign = fb.op(f"ashr {ty} {value}, {fb.const(bits, bits.bits - 1, lanes)}")
-    flip = fb.op(f"lshr {ty} {sign}, {fb.const(bits, 1, lanes)}")
-    return fb.op(f"xor {ty} {value}, {flip}")
-
-
-SIGNED_OF_WIDTH: dict[int, DType] = {8: t.S8, 16: t.S16, 32: t.S32, 64: t.S64}

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from treadle.compiler.codegen import order
+from treadle.compiler.codegen.elementwise import emit_apply
 from treadle.compiler.codegen.text import register_type, vector
 from treadle.compiler.codegen.values import ValueEmitter
 from treadle.compiler.ir import types as t
@@ -63,6 +65,10 @@ class ReductionEmitter:
         self.inits = out.analyse(reduction.inits)
         self.inputs = out.analyse(inputs)
         self.operands = inputs
+        # The type that is accumulated: maxima and minima of floats are taken of integers that order like them.
+        first = reduction.acc_dtypes[0]
+        self.keyed = reduction.kind in ("maximum", "minimum") and first.is_float
+        self.types = (order.SIGNED_OF_WIDTH[first.bits],) if self.keyed else reduction.acc_dtypes
 
     def _fused_product(self) -> Apply | None:
         """The product whose sum this is, if a fused multiply-add can take both; that rounds less, never more."""
@@ -90,22 +96,40 @@ class ReductionEmitter:
             out.lanes = lanes
             if self.across:
                 assert r.kind is not None
-                neutral = out.fb.const(r.acc_dtypes[0], identity_bits(r.kind, r.acc_dtypes[0]), self.wide)
+                neutral = out.fb.const(self.types[0], identity_bits(r.kind, self.types[0]), self.wide)
                 for i in range(self._spread()):
                     start[place, i] = [neutral]
             else:
-                start[place, 0] = firsts[place]
+                start[place, 0] = [self._encoded(firsts[place][0], self.wide)] if self.keyed else firsts[place]
         if any(var.extent == 0 for var in r.vars):
             return firsts
         final = self._loops(0, start)
         if not self.across:
-            return {place: values for (place, _), values in final.items()}
+            return {place: self._decoded(values, self.wide) for (place, _), values in final.items()}
         results = {}
         for place in self.outer:
             total = self._join([final[place, i][0] for i in range(self._spread())], self.wide)
             for_all = self._lane_tree(total)
-            results[place] = out.combine(r.combiner, [firsts[place][0], for_all], 1)
+            first = self._encoded(firsts[place][0], 1) if self.keyed else firsts[place][0]
+            results[place] = self._decoded([self._both(first, for_all, 1)], 1)
         return results
+
+    def _encoded(self, value: str, lanes: int) -> str:
+        assert self.reduction.kind is not None
+        return order.encode(self.out.fb, self.reduction.kind, self.reduction.acc_dtypes[0], value, lanes)
+
+    def _decoded(self, values: list[str], lanes: int) -> list[str]:
+        if not self.keyed:
+            return values
+        return [order.decode(self.out.fb, self.reduction.acc_dtypes[0], values[0], lanes)]
+
+    def _both(self, a: str, b: str, lanes: int) -> str:
+        """Two partial results of a single accumulator as one."""
+        if self.keyed:
+            assert self.reduction.kind is not None
+            operands = [(a, self.types[0]), (b, self.types[0])]
+            return emit_apply(self.out.fb, self.reduction.kind, "", self.types[0], operands, lanes)
+        return self.out.combine(self.reduction.combiner, [a, b], lanes)[0]
 
     def _loops(self, depth: int, accumulators: Accumulators) -> Accumulators:
         out, r = self.out, self.reduction
@@ -117,7 +141,7 @@ class ReductionEmitter:
         step = factor * lanes
         whole = var.extent // step * step
         keys = list(accumulators)
-        types = [vector(register_type(d), self.wide) for d in r.acc_dtypes]
+        types = [vector(register_type(d), self.wide) for d in self.types]
 
         def write(start: int, stop: int, width: int, parts: int, masked: bool, acc: Accumulators) -> Accumulators:
             carried = [(ty, value) for key in keys for ty, value in zip(types, acc[key], strict=True)]
@@ -177,12 +201,14 @@ class ReductionEmitter:
         if self.fused is not None:
             element = register_type(r.acc_dtypes[0])
             after = [out.fb.intrinsic("fma", element, self.wide, [*values, accumulators[0]])]
+        elif self.keyed:
+            after = [self._both(accumulators[0], self._encoded(values[0], self.wide), self.wide)]
         else:
             after = out.combine(r.combiner, [*accumulators, *values], self.wide)
         if out.tail is None or not self.across:
             return after
         flags = vector("i1", self.wide)
-        types = [vector(register_type(d), self.wide) for d in r.acc_dtypes]
+        types = [vector(register_type(d), self.wide) for d in self.types]
         return [
             out.fb.op(f"select {flags} {out.tail}, {ty} {new}, {ty} {old}")
             for ty, new, old in zip(types, after, accumulators, strict=True)
@@ -191,18 +217,13 @@ class ReductionEmitter:
     def _join(self, values: list[str], lanes: int) -> str:
         """All values by the combiner, as a balanced tree."""
         while len(values) > 1:
-            paired = [
-                self.out.combine(self.reduction.combiner, values[i : i + 2], lanes)[0]
-                if i + 1 < len(values)
-                else values[i]
-                for i in range(0, len(values), 2)
-            ]
-            values = paired
+            pairs = [values[i : i + 2] for i in range(0, len(values), 2)]
+            values = [self._both(pair[0], pair[1], lanes) if len(pair) == 2 else pair[0] for pair in pairs]
         return values[0]
 
     def _lane_tree(self, value: str) -> str:
         """All lanes of a vector by the combiner: halves onto each other."""
-        fb, element = self.out.fb, register_type(self.reduction.acc_dtypes[0])
+        fb, element = self.out.fb, register_type(self.types[0])
         lanes = self.wide
         while lanes > 1:
             half = lanes // 2
