@@ -55,7 +55,8 @@ def expected(lhs: Array, rhs: Array, geometry: Geometry) -> Array:
             for w, step, size, stride in zip(window, geometry.rhs_dilation, spatial, geometry.strides, strict=True)
         )
         seen = lhs[(slice(None), slice(None), *places)]
-        weights = rhs[(slice(None), slice(None), *window)]
+        at: Any = (..., *window)
+        weights = rhs[at]
         for f in range(o):
             group, batch = f // (o // fg), f // (o // bg)
             part = seen[batch * n : (batch + 1) * n, group * i : (group + 1) * i]

@@ -27,9 +27,9 @@ INTEGERS: list[npt.DTypeLike] = [
 
 def expected(lhs: npt.NDArray[Any], rhs: npt.NDArray[Any], out: npt.DTypeLike) -> npt.NDArray[Any]:
     """Integers wrap; whole numbers this small are exact in f64, and rounded once into a 16-bit result."""
-    if np.dtype(out).kind in "iu":
-        return np.matmul(lhs.astype(np.int64), rhs.astype(np.int64)).astype(out)
-    return np.matmul(lhs.astype(np.float64), rhs.astype(np.float64)).astype(out)
+    wide = np.int64 if np.dtype(out).kind in "iu" else np.float64
+    product: npt.NDArray[Any] = np.matmul(lhs.astype(wide), rhs.astype(wide))
+    return product.astype(out)
 
 
 @st.composite
