@@ -8,39 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.compiler.codegen.math.build import I1, Emitter, Value, type_text
+from treadle.compiler.codegen.math.build import DOUBLE, I1, Emitter, Value, type_text
 
 
 def per_lane(e: Emitter, mask: Value, libm: str, args: Sequence[Value], fast: Value) -> Value:
-    """`fast`, but libm's answer in the lanes of `mask`.
+    """`fast`, but in the lanes of `mask` the answer of `libm`, a function of doubles; f32 goes there and back.
 
     The result must be what the function returns: the branch returns by itself, so that nothing has to be kept across
     its call.
     """
     element, lanes = fast.element, e.lanes
     kind, mask_type = e.type(element), f"i{lanes}"
-    e.declare(f"declare {element} @{libm}({', '.join([element] * len(args))})")
+    e.declare(f"declare double @{libm}({', '.join(['double'] * len(args))})")
     if lanes == 1:
         taken = mask.name
-        call = f"call {kind} @{libm}({_typed(kind, args)})"
+        cold = _scalar_call(libm, element, [arg.name for arg in args], "%slow")
     else:
         bits = e.emit(I1, f"bitcast {e.type(I1)} {mask.name} to {mask_type}").name
         taken = e.emit(I1, f"icmp ne {mask_type} {bits}, 0").name
         symbol = f"{e.symbol}.cold"
         e.helpers.append(_cold_function(symbol, libm, element, lanes, len(args)))
-        call = f"call {kind} @{symbol}({mask_type} {bits}, {_typed(kind, [*args, fast])})"
+        vectors = ", ".join(f"{kind} {value.name}" for value in (*args, fast))
+        cold = [f"  %slow = call {kind} @{symbol}({mask_type} {bits}, {vectors})"]
     e.lines += [
         f"  br i1 {taken}, label %cold, label %done",
         "cold:",
-        f"  %slow = {call}",
+        *cold,
         f"  ret {kind} %slow",
         "done:",
     ]
     return fast
 
 
-def _typed(kind: str, values: Sequence[Value]) -> str:
-    return ", ".join(f"{kind} {value.name}" for value in values)
+def _scalar_call(libm: str, element: str, args: Sequence[str], result: str) -> list[str]:
+    """Lines that put libm(args) into `result`."""
+    if element == DOUBLE:
+        return [f"  {result} = call double @{libm}({', '.join(f'double {arg}' for arg in args)})"]
+    lines = [f"  %wide{i} = fpext float {arg} to double" for i, arg in enumerate(args)]
+    operands = ", ".join(f"double %wide{i}" for i in range(len(args)))
+    lines.append(f"  %wide = call double @{libm}({operands})")
+    lines.append(f"  {result} = fptrunc double %wide to float")
+    return lines
 
 
 def _cold_function(symbol: str, libm: str, element: str, lanes: int, arity: int) -> str:
@@ -70,9 +78,8 @@ def _cold_function(symbol: str, libm: str, element: str, lanes: int, arity: int)
         lines.append(f"  %p{name} = getelementptr {element}, ptr %m{name}, i64 %i")
     for name in names[:-1]:
         lines.append(f"  %e{name} = load {element}, ptr %p{name}")
-    operands = ", ".join(f"{element} %e{name}" for name in names[:-1])
+    lines += _scalar_call(libm, element, [f"%e{name}" for name in names[:-1]], "%r")
     lines += [
-        f"  %r = call {element} @{libm}({operands})",
         f"  store {element} %r, ptr %pfast",
         "  br label %step",
         "step:",

@@ -22,7 +22,6 @@ def remainder(e: Emitter, x: Value, y: Value) -> Value:
         quotient = e.trunc(a / b)
         rest = a - quotient * b
         slow = quotient.ge(2.0**29)
-        libm = "fmodf"
     else:
         a, b = dividend, divisor
         quotient = e.trunc(a / b)
@@ -34,9 +33,8 @@ def remainder(e: Emitter, x: Value, y: Value) -> Value:
             product, error = e.two_product(quotient, b)
             rest = (a - product) - error
             slow = quotient.ge(2.0**52) | a.gt(2.0**990) | b.gt(2.0**990) | b.lt(2.0**-900)
-        libm = "fmod"
     rest = e.select(rest.lt(0.0), rest + b, rest)
     rest = rest.to_single() if x.element == FLOAT else rest
     # Here q is 0, but 0 times infinity is not.
     rest = e.select(divisor.eq(INFINITY) & dividend.lt(INFINITY), dividend, rest)
-    return per_lane(e, slow, libm, [x, y], e.copysign(rest, x))
+    return per_lane(e, slow, "fmod", [x, y], e.copysign(rest, x))

@@ -26,8 +26,6 @@ _PARTS_33 = (
 )
 _PARTS_27 = (1.570796325802803, 9.920935739593517e-10, 5.721188726109832e-18)
 
-_LIBM = {"sin": ("sinf", "sin"), "cos": ("cosf", "cos"), "tan": ("tanf", "tan")}
-
 
 def _reduce_single(e: Emitter, x: Value) -> tuple[Value, Value]:
     """n and r for an f32 argument held in f64, |x| < 2^26."""
@@ -78,7 +76,7 @@ def _limit(e: Emitter, element: str) -> float:
 
 def _finish(e: Emitter, name: str, x: Value, fast: Value) -> Value:
     huge = e.abs(x).ge(_limit(e, x.element))
-    return per_lane(e, huge, _LIBM[name][x.element == DOUBLE], [x], fast)
+    return per_lane(e, huge, name, [x], fast)
 
 
 def _wave(e: Emitter, name: str, x: Value, turn: int) -> Value:
