@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.compiler.passes.checking import assert_equal
 from tests.compiler.passes.random_programs import random_program
 from treadle.compiler import interp, passes
 from treadle.compiler.ir.core import UNKNOWN_LOCATION
@@ -24,20 +23,6 @@ PASSES: dict[str, passes.Pass] = {
     "simplify": passes.simplify,
     "optimise": passes.optimise,
 }
-
-
-def assert_equal(before: Sequence[np.ndarray], after: Sequence[np.ndarray], text: str) -> None:
-    """NaN where NaN was, infinities and zeros with their signs; sums may be rounded in another order."""
-    for i, (a, b) in enumerate(zip(before, after, strict=True)):
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        if a.dtype.kind in "biu":
-            same = a == b
-        else:
-            x, y = a.astype(np.float64), b.astype(np.float64)
-            with np.errstate(all="ignore"):
-                close = np.abs(x - y) <= 1e-3 * np.abs(x)
-            same = (np.isnan(x) & np.isnan(y)) | ((x == y) & (np.signbit(x) == np.signbit(y))) | (close & (x != 0))
-        assert same.all(), f"result {i} was {a.tolist()}, is {b.tolist()} in\n{text}"
 
 
 @pytest.mark.parametrize("name", PASSES)

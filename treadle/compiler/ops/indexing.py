@@ -151,7 +151,7 @@ def flat_places(base: Sequence[Array], window: Sequence[int], dropped: Sequence[
                 [-1 if a == axis else 1 for a in range(len(kept))]
             )
         step *= shape[d]
-    return places.reshape(*places.shape, *([1] * len(kept))) + offsets
+    return places.reshape((*places.shape, *([1] * len(kept)))) + offsets
 
 
 @define("gather", _infer_gather)

@@ -106,7 +106,7 @@ def _scatter(op: Op, inputs: list[Array], context: Context) -> Sequence[Array]:
         for b, n, w in zip(base, shape, window, strict=True):
             inside &= (b >= 0) & (b <= n - w)
         places = flat_places(base, window, dropped, shape)
-        inside = np.broadcast_to(inside.reshape(*inside.shape, *([1] * len(kept))), places.shape)
+        inside = np.broadcast_to(inside.reshape((*inside.shape, *([1] * len(kept)))), places.shape)
     results = [x.reshape(-1).copy() for x in operands]
     flat = [u.transpose(order)[inside] for u in updates]
     combine_at(results, places[inside], flat, lambda args: context.combine(op.regions[0], args))
