@@ -47,8 +47,8 @@ def environment() -> dict[str, Any]:
         "python": machine.python_version(),
         "jax": jax.__version__,
         "jaxlib": jaxlib.__version__,
-        "under test": ours.client.platform_version.splitlines()[0],
-        "beside it": theirs.client.platform_version.splitlines()[0],
+        "under test": " ".join(ours.client.platform_version.split()),
+        "beside it": " ".join(theirs.client.platform_version.split()),
     }
 
 

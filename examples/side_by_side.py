@@ -105,7 +105,7 @@ def open_platforms(platform: str, with_reference: bool) -> list[Run]:
         runs.append(Run(REFERENCE, jax.local_devices(backend="cpu")[0]))
     print(f"jax {jax.__version__}, Python {sys.version.split()[0]}, {os.cpu_count()} processors")
     for run in runs:
-        version = run.device.client.platform_version.splitlines()[0]
+        version = " ".join(run.device.client.platform_version.split())
         print(f"  {run.name}: {run.device!r} ({version})")
     return runs
 
