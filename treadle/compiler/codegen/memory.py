@@ -134,21 +134,53 @@ def gather(
     return fb.op(f"call {ty} @{symbol}({pointers} {places}, i32 {dtype.bytes}, {flags} {chosen}, {ty} {through})")
 
 
-def transpose(fb: FunctionBuilder, element: str, rows: list[str], lanes: int) -> list[str]:
-    """The columns of the square matrix whose rows are `rows`.
+def transpose(fb: FunctionBuilder, element: str, bits: int, rows: list[str], lanes: int) -> list[str]:
+    """The columns of the square matrix whose rows are `rows`, by shuffles that are one fast instruction each.
 
-    Interleaving row i with row i + lanes / 2 is a perfect shuffle: the leading bit of the row number becomes the last
-    bit of the lane number, and the other way round. After log2(lanes) rounds rows and lanes have changed places.
+    Think of an element's place as bits: of its row, and of its lane, which is a 128-bit block and a place inside the block.
+    Interleaving the blocks of two rows that differ in row bit p moves that bit to the end of the place and the place's
+    leading bit to where p was; taking the even and the odd blocks of two rows does the like with the bits of the block.
+    Once every bit has moved, rows and lanes have changed places.
     """
-    half = lanes // 2
-    low = tuple(i // 2 + lanes * (i % 2) for i in range(lanes))
-    high = tuple(half + place for place in low)
-    current, left = rows, lanes
-    while left > 1:
-        current = [
-            fb.shuffle(element, lanes, current[i], current[i + half], order)
-            for i in range(half)
-            for order in (low, high)
-        ]
-        left //= 2
+    inside = min(lanes, max(128 // bits, 1))
+    current, step = list(rows), inside // 2
+    low = _interleaved(lanes, inside, 0)
+    high = _interleaved(lanes, inside, inside // 2)
+    while step:
+        current = _exchanged(fb, element, current, lanes, step, low, high)
+        step //= 2
+    even, odd = _alternate(lanes, inside, 0), _alternate(lanes, inside, 1)
+    step = inside
+    while step < lanes:
+        current = _exchanged(fb, element, current, lanes, step, even, odd)
+        step *= 2
     return current
+
+
+def _exchanged(
+    fb: FunctionBuilder,
+    element: str,
+    rows: list[str],
+    lanes: int,
+    step: int,
+    first: tuple[int, ...],
+    second: tuple[int, ...],
+) -> list[str]:
+    """Replaces each two rows `step` apart by two shuffles of both."""
+    result = list(rows)
+    for i in range(lanes):
+        if not i & step:
+            result[i] = fb.shuffle(element, lanes, rows[i], rows[i + step], first)
+            result[i + step] = fb.shuffle(element, lanes, rows[i], rows[i + step], second)
+    return result
+
+
+def _interleaved(lanes: int, inside: int, first: int) -> tuple[int, ...]:
+    """Half of each block of two vectors, from `first` on, element by element in turn."""
+    places = [block + first + i for block in range(0, lanes, inside) for i in range(inside // 2)]
+    return tuple(place + source for place in places for source in (0, lanes))
+
+
+def _alternate(lanes: int, inside: int, first: int) -> tuple[int, ...]:
+    """Every other block of one vector, then of the other."""
+    return tuple(i for i in range(2 * lanes) if i // inside % 2 == first)

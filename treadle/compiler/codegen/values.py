@@ -11,6 +11,7 @@ from treadle.compiler.codegen.indices import IndexEmitter, signed_literal
 from treadle.compiler.codegen.narrow import is_narrow, note_wide
 from treadle.compiler.codegen.text import register_type, vector
 from treadle.compiler.ir import types as t
+from treadle.compiler.ir.types import DType
 from treadle.compiler.loops.build import index_bounds
 from treadle.compiler.loops.ir import Acc, Apply, Const, Expr, Index, IndexValue, InRange, Load, Param, Var
 from treadle.compiler.loops.walk import postorder
@@ -200,7 +201,7 @@ class ValueEmitter(IndexEmitter):
         self.offset[across] = 0
         first = self.address(node.buffer, dtype, node.index)
         rows = [memory.load(fb, dtype, memory.offset(fb, dtype, first, lane * stride), lanes) for lane in range(lanes)]
-        columns = memory.transpose(fb, register_type(dtype), rows, lanes)
+        columns = memory.transpose(fb, register_type(dtype), _register_bits(dtype), rows, lanes)
         scope = self.scope_of(self._deps[node])
         for i, column in enumerate(columns):
             self.offset[across] = i
@@ -210,6 +211,11 @@ class ValueEmitter(IndexEmitter):
                 self.remember(scope, self.key(node), column)
         self.offset[across] = wanted
         return columns[wanted]
+
+
+def _register_bits(dtype: DType) -> int:
+    """The width of one lane; a pred in a register is a bit, which shuffles best as a byte."""
+    return max(dtype.bits, 8)
 
 
 def _fits_32(bounds: tuple[int, int] | None) -> bool:
