@@ -25,7 +25,7 @@ from treadle.compiler.ir.core import Location, Op, Program, Region, Value, captu
 from treadle.compiler.ir.types import F32, TensorType
 
 # Inlining can grow a program exponentially (f calls g twice, g calls h twice, ...).
-_MAX_OPS = 1_000_000
+_MAX_OPS = 250_000
 
 _PLACEHOLDER = TensorType(F32, ())
 
