@@ -15,7 +15,7 @@ BOUNDS = {
     "exponential_minus_one": (1.2, 1.2),
     "log": (0.95, 0.85),
     "log_plus_one": (1.5, 1.4),
-    "logistic": (1.98, 1.98),
+    "logistic": (1.98, 1.9),
     "tanh": (1.4, 1.4),
     "sine": (0.6, 0.85),
     "cosine": (0.6, 0.85),

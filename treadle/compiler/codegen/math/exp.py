@@ -117,9 +117,11 @@ def logistic(e: Emitter, x: Value) -> Value:
     """1 / (1 + e^-x): as 1 / (1 + t) or t / (1 + t) with t = e^-|x|, which cannot overflow."""
     t = exponential(e, -e.abs(x))
     total, lost = e.fast_two_sum(e.const(x.element, 1.0), t)
-    ratio = e.select(x.lt(0.0), t, 1.0) / total
-    # What the rounding of 1 + t did to the ratio, with 1 / (1 + t) taken as 1 - t/2.
-    return e.fma(ratio * lost, e.fma(t, 0.5, -1.0), ratio)
+    top = e.select(x.lt(0.0), t, 1.0)
+    ratio = top / total
+    # What the rounding of 1 + t (and, if it can be had, of the division) did, with 1 / (1 + t) taken as 1 - t/2.
+    residual = e.fma(-ratio, lost, e.fma(-ratio, total, top)) if e.has_fma else -(ratio * lost)
+    return e.fma(residual, e.fma(t, -0.5, 1.0), ratio)
 
 
 def rough_exponential(e: Emitter, x: Value) -> Value:
