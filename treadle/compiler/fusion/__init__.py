@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from treadle.compiler import knobs
 from treadle.compiler.fusion.fuse import fuse
 
 if TYPE_CHECKING:
@@ -14,5 +15,12 @@ __all__ = ["fuse", "fuse_program"]
 
 
 def fuse_program(program: Program, _context: CompileContext) -> Program:
-    """The stage."""
-    return fuse(program)
+    """The stage. TREADLE_CHECK=1 also runs the program before and after."""
+    if not knobs.CHECK.get():
+        return fuse(program)
+    from treadle.compiler.check import Checker
+
+    checker = Checker(program)
+    fused = fuse(program)
+    checker.after("fuse", fused)
+    return fused

@@ -90,6 +90,7 @@ class Grouping:
         self.classes: dict[Op, Class] = {op: classify(op, uses) for op in region.ops}
         self.unit_of: dict[Op, Unit] = {}
         self._count = 0.0
+        self._reads: dict[Op, list[Read]] = {}
         self._stored = self._values_needed_in_memory()
         for position, op in enumerate(region.ops):
             self._place(position, op)
@@ -119,9 +120,12 @@ class Grouping:
         return known is Class.VIRTUAL
 
     def reads(self, op: Op) -> list[Read]:
-        """What the operands of `op` come down to."""
-        found = (resolve(v, self.is_virtual) for v in op.operands)
-        return [r for r in found if r is not None]
+        """What the operands of `op` come down to. Which of them are virtual is settled before `op` is placed."""
+        known = self._reads.get(op)
+        if known is None:
+            found = [resolve(v, self.is_virtual) for v in op.operands]
+            known = self._reads[op] = [r for r in found if r is not None]
+        return known
 
     def producer(self, value: Value) -> Unit | None:
         """The unit that computes `value`, or None for arguments and values of enclosing regions."""

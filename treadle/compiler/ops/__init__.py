@@ -3,6 +3,6 @@
 Importing the package registers every op; `registry` answers questions about them.
 """
 
-from treadle.compiler.ops import control, conversion, elementwise, indexing, linear, reduction, scatter, shape
+from treadle.compiler.ops import control, conversion, elementwise, fusion, indexing, linear, reduction, scatter, shape
 
-__all__ = ["control", "conversion", "elementwise", "indexing", "linear", "reduction", "scatter", "shape"]
+__all__ = ["control", "conversion", "elementwise", "fusion", "indexing", "linear", "reduction", "scatter", "shape"]

@@ -60,7 +60,7 @@ class _Planner:
             self.aliases.append(-1)
         wants: dict[Value, Storage] = {}
         for o, value in enumerate(entry.results):
-            base = _base(value)
+            base = base_of(value)
             if base.op is not None and base.op.name != "constant" and base not in wants:
                 wants[base] = self.outputs[o]
         steps = _RegionPlanner(self, entry, wants).run()
@@ -96,7 +96,7 @@ class _Planner:
 
     def storage_of(self, value: Value) -> Storage:
         """Where `value` is; reshapes share their operand's memory, constants are placed on demand."""
-        value = _base(value)
+        value = base_of(value)
         found = self.storage.get(value)
         if found is None:
             op = value.op
@@ -116,7 +116,7 @@ class _Planner:
         return self.num_slots - 1
 
 
-def _base(value: Value) -> Value:
+def base_of(value: Value) -> Value:
     """The value whose memory `value` is a reshape of."""
     while value.op is not None and value.op.name == "reshape" and value.type.rank > 0:
         value = value.op.operands[0]
@@ -183,7 +183,7 @@ class _RegionPlanner:
 
     def _dies_here(self, value: Value) -> bool:
         """Whether `value` belongs to this region and is not used after the current op."""
-        return _base(value) in self.dying.get(self.position, ())
+        return base_of(value) in self.dying.get(self.position, ())
 
     def _ends_here(self, storage: Storage) -> bool:
         """Whether every value in `storage` dies at the current op."""
@@ -204,7 +204,7 @@ class _RegionPlanner:
             else:
                 continue
             for operand, result in pairs:
-                base = _base(operand)
+                base = base_of(operand)
                 if result in self.wants and base not in self.wants and base.op is not None and base.op.name != "constant":
                     if self.last.get(base) == position and base.type.rank > 0:
                         self.wants[base] = self.wants[result]
@@ -244,7 +244,7 @@ class _RegionPlanner:
             return
         argument = planner.program.entry.args[donor]
         last = self.last.get(argument, -1)
-        readers = [v for v in operands if _base(v) is argument]
+        readers = [v for v in operands if base_of(v) is argument]
         if last < self.position or (last == self.position and readers and all(map(share, readers))):
             planner.aliases[output] = donor
 
@@ -260,7 +260,7 @@ class _RegionPlanner:
         output = self.planner.output_number.get(want)
         if output is None or want.values or self.planner.aliases[output] != -1:
             return None
-        if self.planner.donor(output) == held.location.number and self.last.get(_base(operand)) == self.position:
+        if self.planner.donor(output) == held.location.number and self.last.get(base_of(operand)) == self.position:
             self.planner.aliases[output] = held.location.number
             return want
         return None
@@ -271,7 +271,7 @@ class _RegionPlanner:
         if op.name == "fusion":
             self._fusion(op)
         elif op.name in ("dot_general", "convolution"):
-            result = self._place(op.result, (), lambda _v: False)
+            result = self._place(op.result, op.operands, lambda _v: False)
             operands = [self.planner.storage_of(v) for v in op.operands]
             self._define(op.result, result)
             self.steps.append(LibraryStep(op, operands, result))
@@ -314,7 +314,7 @@ class _RegionPlanner:
         for call in calls:
             arguments = []
             for value in call.arguments:
-                storage = self.planner.storage.get(_base(value)) or temporaries.get(value)
+                storage = self.planner.storage.get(base_of(value)) or temporaries.get(value)
                 if storage is None:
                     known = value.op is not None and value.op.name == "constant"
                     storage = self.planner.storage_of(value) if known else self.planner.scratch(value.type.byte_size)
@@ -365,7 +365,7 @@ class _RegionPlanner:
                 self.planner.storage[carry.argument] = self.planner.storage[carry.condition_argument] = carry.storage
         for carry, other in zip(carries, alternates, strict=True):
             if other is not None:
-                wants.setdefault(_base(carry.next), other)
+                wants.setdefault(base_of(carry.next), other)
         stores: list[Storage] = []
         for carry in carries:
             if carry.scalar:
@@ -408,9 +408,9 @@ class _RegionPlanner:
     def _carry_storage(self, op: Op, carry: Carry) -> Storage:
         """The buffer of the current value: the initial value's own when only the loop uses it from here on, else a copy of it."""
         initial, size = carry.initial, carry.initial.type.byte_size
-        base = _base(initial)
+        base = base_of(initial)
         held = self.planner.storage_of(initial)
-        other_uses = sum(_base(v) is base for v in op.operands) > 1 or any(_base(v) is base for v in captured_values(op))
+        other_uses = sum(base_of(v) is base for v in op.operands) > 1 or any(base_of(v) is base for v in captured_values(op))
         outer = None if other_uses else self._takes_over(initial, carry.result)
         if outer is None:
             want = self.wants.get(carry.result)
@@ -492,7 +492,7 @@ class _RegionPlanner:
                 if target is not None:
                     inner = Storage(target.size, target)
                     locals_.append((inner, target))
-                    wants.setdefault(_base(value), inner)
+                    wants.setdefault(base_of(value), inner)
             inner_planner = _RegionPlanner(self.planner, region, wants)
             steps = inner_planner.run()
             numbers = iter(locals_)
@@ -523,7 +523,7 @@ def _may_share(calls: list[KernelCall], operand: Value, result: Value) -> bool:
     if len(calls) != 1:
         return False
     call = calls[0]
-    base = _base(operand)
-    reads = [i for i, v in enumerate(call.arguments) if _base(v) is base and v is not result]
+    base = base_of(operand)
+    reads = [i for i, v in enumerate(call.arguments) if base_of(v) is base and v is not result]
     writes = [i for i, v in enumerate(call.arguments) if v is result]
     return len(writes) == 1 and all(may_share(call.kernel, r, writes[0]) for r in reads)
