@@ -7,6 +7,7 @@
 
 #include "plugin/runtime/error.h"
 #include "plugin/runtime/memory_block.h"
+#include "plugin/runtime/thread_scratch.h"
 
 namespace treadle {
 namespace {
@@ -15,22 +16,6 @@ namespace {
 constexpr size_t kMaxPrimitives = 512;
 
 size_t RoundUp(size_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
-
-// Scratch memory of a thread, kept between runs up to a limit.
-class ThreadScratch {
- public:
-  void* Get(size_t bytes) {
-    if (block_.size() < bytes) block_ = HostBlock(bytes);
-    return block_.data();
-  }
-  void Trim() {
-    constexpr size_t kKeep = size_t{8} << 20;
-    if (block_.size() > kKeep) block_ = HostBlock();
-  }
-
- private:
-  HostBlock block_;
-};
 
 thread_local ThreadScratch thread_scratch;
 

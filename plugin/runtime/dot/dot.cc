@@ -14,7 +14,7 @@
 namespace treadle {
 namespace {
 
-// Multiplications that are worth a thread's while: some 10 us of them.
+// The cost that is worth a thread's while, in multiplications: some 10 us of them.
 constexpr int64_t kGrain = int64_t{1} << 20;
 
 void Check(const TreadleDot& dot) {
@@ -37,17 +37,25 @@ struct Grid {
   int64_t rows = 1, columns = 1;  // parts of each product
 };
 
+// What one product costs, in multiplications: reading an operand costs as much as a few of them per
+// element, which decides for vectors.
+double CostOf(const TreadleDot& dot) {
+  constexpr double kRead = 4;
+  const auto m = static_cast<double>(dot.m), n = static_cast<double>(dot.n),
+             k = static_cast<double>(dot.k);
+  return m * n * k + kRead * (m * k + k * n + m * n);
+}
+
 // Enough parts for the threads, no smaller than the grain; of two ways to cut the squarer one,
 // since every part reads its rows of A and its columns of B.
 Grid Split(const TreadleDot& dot, int threads) {
   Grid grid;
   for (uint32_t i = 0; i < dot.num_batch; ++i) grid.batch *= dot.batch[i];
-  const double work = static_cast<double>(dot.m) * static_cast<double>(dot.n) *
-                      static_cast<double>(std::max<int64_t>(dot.k, 1));
-  if (grid.batch >= threads) return grid;
-  const auto affordable = static_cast<int64_t>(std::min(work / kGrain, 1e6));
-  const int64_t wanted =
-      std::min<int64_t>((threads - 1) / std::max<int64_t>(grid.batch, 1) + 1, affordable);
+  if (threads == 1 || grid.batch >= threads) return grid;
+  const auto affordable = static_cast<int64_t>(std::min(CostOf(dot) / kGrain, 1e6));
+  const int64_t least = (threads - 1) / std::max<int64_t>(grid.batch, 1) + 1;
+  // Large products are cut twice as fine, so that a thread that is held up does not hold up all.
+  const int64_t wanted = affordable >= 16 * least ? 2 * least : std::min(least, affordable);
   while (grid.rows * grid.columns < wanted) {
     if (dot.m / grid.rows >= dot.n / grid.columns) {
       ++grid.rows;
@@ -58,12 +66,14 @@ Grid Split(const TreadleDot& dot, int threads) {
   return grid;
 }
 
-// The part [begin, end) of `size`, cut into `parts` at multiples of a tile.
+// Part `part` of `size`, cut at multiples of every kernel's tile; the last part takes what is left.
+// A part is thus a whole tile or more, or empty, and is computed by the same kernels as the whole:
+// results do not depend on the number of threads.
 std::pair<int64_t, int64_t> Part(int64_t size, int64_t parts, int64_t part) {
-  constexpr int64_t kTile = 48;
-  const int64_t tiles = (size + kTile - 1) / kTile;
-  return {std::min(size, tiles * part / parts * kTile),
-          std::min(size, tiles * (part + 1) / parts * kTile)};
+  constexpr int64_t kTile = 96;
+  const int64_t tiles = size / kTile;
+  return {tiles * part / parts * kTile,
+          part + 1 == parts ? size : tiles * (part + 1) / parts * kTile};
 }
 
 }  // namespace
@@ -97,10 +107,8 @@ void Dot(ThreadPool& pool, const TreadleDot& dot, const void* lhs, const void* r
             static_cast<const char*>(rhs) + b * in_bytes, static_cast<char*>(out) + c * out_bytes);
     }
   };
-  const double work_per_part = static_cast<double>(dot.m) * static_cast<double>(dot.n) *
-                               static_cast<double>(std::max<int64_t>(dot.k, 1)) /
-                               static_cast<double>(parts);
-  const auto grain = static_cast<int64_t>(kGrain / std::max(work_per_part, 1.0));
+  const auto grain =
+      static_cast<int64_t>(kGrain / std::max(CostOf(dot) / static_cast<double>(parts), 1.0));
   // A kernel of the pool must not throw; what can fail in a piece is memory.
   FirstError error;
   pool.ForRange(grid.batch * parts, parts > 1 ? 1 : std::max<int64_t>(grain, 1),

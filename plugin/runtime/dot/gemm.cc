@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "plugin/runtime/dot/kernels.h"
-#include "plugin/runtime/memory_block.h"
+#include "plugin/runtime/thread_scratch.h"
 
 namespace treadle {
 namespace {
@@ -20,22 +20,13 @@ constexpr int64_t kColumnBlock = 2048;
 // Below this many multiplications per column of B, packing B costs more than it saves.
 constexpr int64_t kPackRows = 24;
 
-// Scratch memory of a thread; grows to the largest block it ever packed, which the blocking bounds
-// to a few megabytes.
-class PackBuffer {
- public:
-  template <typename T>
-  T* Get(int64_t elements) {
-    const size_t bytes = static_cast<size_t>(elements) * sizeof(T);
-    if (block_.size() < bytes) block_ = HostBlock(bytes);
-    return static_cast<T*>(block_.data());
-  }
+// The blocking bounds both to a few megabytes.
+thread_local ThreadScratch a_buffer, b_buffer;
 
- private:
-  HostBlock block_;
-};
-
-thread_local PackBuffer a_buffer, b_buffer;
+template <typename T>
+T* Get(ThreadScratch& buffer, int64_t elements) {
+  return static_cast<T*>(buffer.Get(static_cast<size_t>(elements) * sizeof(T)));
+}
 
 template <typename T>
 class BlockedGemm {
@@ -78,7 +69,7 @@ class BlockedGemm {
     const int64_t width = kTileVectors * kernels_.lanes;
     const int64_t first_packed = direct ? columns / width * width : 0;
     direct_columns_ = first_packed;
-    b_panels_ = b_buffer.Get<T>((columns - first_packed + width - 1) / width * width * terms);
+    b_panels_ = Get<T>(b_buffer, (columns - first_packed + width - 1) / width * width * terms);
     T* to = b_panels_;
     for (int64_t j = first_packed; j < columns; j += width, to += width * terms) {
       kernels_.pack(b_.At(p0, j0 + j), b_.row, b_.column, terms, std::min(width, columns - j),
@@ -93,7 +84,7 @@ class BlockedGemm {
 
   void PackRows(int64_t i0, int64_t rows, int64_t p0, int64_t terms) {
     const int64_t height = kernels_.tile_rows;
-    a_panels_ = a_buffer.Get<T>((rows + height - 1) / height * height * terms);
+    a_panels_ = Get<T>(a_buffer, (rows + height - 1) / height * height * terms);
     for (int64_t i = 0; i < rows; i += height) {
       kernels_.pack(a_.At(i0 + i, p0), a_.column, a_.row, terms, std::min(height, rows - i), height,
                     a_panels_ + i * terms);
@@ -147,20 +138,19 @@ class BlockedGemm {
   int64_t direct_columns_ = 0;
 };
 
-// A matrix with one row or one column, whichever way it lies.
+// A few rows times a matrix, or a row times a transposed one: bound by reading the matrix, which is
+// read once, as it lies.
 template <typename T>
-bool VectorProduct(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b,
-                   Strided<T> c) {
+bool FewRows(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b,
+             Strided<T> c) {
   const GemmKernels<T>& kernels = BestGemmKernels<T>();
-  if (m == 1) {
-    if (b.column == 1 && c.column == 1) {
-      kernels.row_times_matrix(n, k, a.data, a.column, b.data, b.row, c.data);
-      return true;
-    }
-    if (b.row == 1 && a.column == 1) {
-      kernels.rows_times_vector(n, k, b.data, b.column, a.data, c.data, c.column);
-      return true;
-    }
+  if (m <= kMaxFewRows && b.column == 1 && c.column == 1) {
+    kernels.few_rows[m - 1](n, k, a.data, a.row, a.column, b.data, b.row, c.data, c.row);
+    return true;
+  }
+  if (m == 1 && b.row == 1 && a.column == 1) {
+    kernels.rows_times_vector(n, k, b.data, b.column, a.data, c.data, c.column);
+    return true;
   }
   return false;
 }
@@ -185,7 +175,7 @@ void Gemm(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> 
     b = {left.data, left.column, left.row};
     c = {c.data, c.column, c.row};
   }
-  if (VectorProduct(m, n, k, a, b, c)) return;
+  if (FewRows(m, n, k, a, b, c)) return;
   BlockedGemm<T>(m, n, k, a, b, c).Run();
 }
 

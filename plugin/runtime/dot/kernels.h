@@ -9,6 +9,7 @@ namespace treadle {
 
 inline constexpr int kMaxTileRows = 12;
 inline constexpr int kTileVectors = 2;
+inline constexpr int kMaxFewRows = 4;
 
 // One tile of C (rows x vectors * lanes) over `k` terms:
 //   C[i][j] (+)= sum over p of a[i * a_row + p * a_term] * b[p * b_term + j]
@@ -30,10 +31,10 @@ struct GemmKernels {
   // else.
   void (*pack)(const T* src, int64_t term, int64_t column, int64_t terms, int64_t columns,
                int64_t width, T* dst);
-  // y[j] (+)= sum over p of x[p * x_stride] * b[p * b_term + j], j < n: a row vector times a matrix
-  // with dense rows.
-  void (*row_times_matrix)(int64_t n, int64_t k, const T* x, int64_t x_stride, const T* b,
-                           int64_t b_term, T* y);
+  // [rows - 1]: C[i][j] = sum over p of a[i * a_row + p * a_term] * b[p * b_term + j] for j < n,
+  // all terms in their order; C[i] starts at c + i * c_row.
+  void (*few_rows[kMaxFewRows])(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_term,
+                                const T* b, int64_t b_term, T* c, int64_t c_row);
   // y[i * y_stride] = sum over p of a[i * a_row + p] * x[p], i < m: dot products of dense rows.
   void (*rows_times_vector)(int64_t m, int64_t k, const T* a, int64_t a_row, const T* x, T* y,
                             int64_t y_stride);

@@ -123,41 +123,67 @@ void Pack(const T* src, int64_t term, int64_t column, int64_t terms, int64_t col
   }
 }
 
-// Columns are taken in strips whose sums stay in registers while the terms go by; a strip of
-// several cache lines per row keeps the hardware's prefetchers busy.
-template <typename T>
-void RowTimesMatrix(int64_t n, int64_t k, const T* x, int64_t x_stride, const T* b, int64_t b_term,
-                    T* y) {
+// Columns [j, j + kStrip vectors): their sums stay in registers while the terms go by.
+template <typename T, int kRows, int kStrip>
+void Strip(int64_t k, const T* a, int64_t a_row, int64_t a_term, const T* b, int64_t b_term, T* c,
+           int64_t c_row) {
   using V = Vectors<T>;
-  constexpr int64_t kLanes = V::kLanes;
-  constexpr int kStrip = 8;
-  int64_t j = 0;
-  for (; j + kStrip * kLanes <= n; j += kStrip * kLanes) {
-    typename V::Type sum[kStrip] = {};
-    for (int64_t p = 0; p < k; ++p) {
-      const T factor = x[p * x_stride];
-      const T* row = b + p * b_term + j;
+  typename V::Type sum[kRows][kStrip] = {};
+  for (int64_t p = 0; p < k; ++p) {
+    typename V::Type row[kStrip];
 #pragma GCC unroll 8
-      for (int s = 0; s < kStrip; ++s) sum[s] += factor * V::Load(row + s * kLanes);
+    for (int s = 0; s < kStrip; ++s) row[s] = V::Load(b + p * b_term + s * V::kLanes);
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+      const T factor = a[i * a_row + p * a_term];
+#pragma GCC unroll 8
+      for (int s = 0; s < kStrip; ++s) sum[i][s] += factor * row[s];
     }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-    for (int s = 0; s < kStrip; ++s) V::Store(y + j + s * kLanes, sum[s]);
+    for (int s = 0; s < kStrip; ++s) V::Store(c + i * c_row + s * V::kLanes, sum[i][s]);
+  }
+}
+
+// Wide strips, several cache lines of each row of B, keep the hardware's prefetchers busy. Whatever
+// the width, every sum is taken in the same order, so a result does not depend on where its column
+// lies.
+template <typename T, int kRows>
+void FewRows(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_term, const T* b,
+             int64_t b_term, T* c, int64_t c_row) {
+  constexpr int64_t kLanes = Vectors<T>::kLanes;
+  // Half of the registers are for the sums, which leaves the others for B.
+  constexpr int kSums = kVectorBytes == 64 ? 16 : 8;
+  constexpr int kWide = kRows == 1 ? 8 : kSums / kRows;
+  int64_t j = 0;
+  for (; j + kWide * kLanes <= n; j += kWide * kLanes) {
+    Strip<T, kRows, kWide>(k, a, a_row, a_term, b + j, b_term, c + j, c_row);
+  }
+  if constexpr (kWide > 2) {
+    for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
+      Strip<T, kRows, 2>(k, a, a_row, a_term, b + j, b_term, c + j, c_row);
+    }
   }
   for (; j + kLanes <= n; j += kLanes) {
-    // Two chains of additions, so that their latency is half hidden.
-    typename V::Type even = {}, odd = {};
-    int64_t p = 0;
-    for (; p + 2 <= k; p += 2) {
-      even += x[p * x_stride] * V::Load(b + p * b_term + j);
-      odd += x[(p + 1) * x_stride] * V::Load(b + (p + 1) * b_term + j);
-    }
-    if (p < k) even += x[p * x_stride] * V::Load(b + p * b_term + j);
-    V::Store(y + j, even + odd);
+    Strip<T, kRows, 1>(k, a, a_row, a_term, b + j, b_term, c + j, c_row);
+  }
+  if (j == n) return;
+  if (n >= kLanes) {
+    // The last columns once more: the same sums are stored again.
+    j = n - kLanes;
+    Strip<T, kRows, 1>(k, a, a_row, a_term, b + j, b_term, c + j, c_row);
+    return;
   }
   for (; j < n; ++j) {
-    T sum = 0;
-    for (int64_t p = 0; p < k; ++p) sum = static_cast<T>(sum + x[p * x_stride] * b[p * b_term + j]);
-    y[j] = sum;
+    for (int i = 0; i < kRows; ++i) {
+      T sum = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        sum = static_cast<T>(sum + a[i * a_row + p * a_term] * b[p * b_term + j]);
+      }
+      c[i * c_row + j] = sum;
+    }
   }
 }
 
@@ -204,7 +230,7 @@ constexpr GemmKernels<T> MakeKernels(std::integer_sequence<int, kRowsLess1...>) 
           {{Tile<T, kRowsLess1 + 1, 1, false>, Tile<T, kRowsLess1 + 1, 2, false>}...},
           {{Tile<T, kRowsLess1 + 1, 1, true>, Tile<T, kRowsLess1 + 1, 2, true>}...},
           Pack<T>,
-          RowTimesMatrix<T>,
+          {FewRows<T, 1>, FewRows<T, 2>, FewRows<T, 3>, FewRows<T, 4>},
           RowsTimesVector<T>};
 }
 

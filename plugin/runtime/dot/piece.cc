@@ -1,5 +1,6 @@
 #include "plugin/runtime/dot/piece.h"
 
+#include <cstring>
 #include <type_traits>
 
 #include "plugin/runtime/dot/gemm.h"
@@ -7,10 +8,26 @@
 #include "plugin/runtime/dot/onednn_matmul.h"
 #include "plugin/runtime/element_type.h"
 #include "plugin/runtime/half_types.h"
-#include "plugin/runtime/memory_block.h"
+#include "plugin/runtime/thread_scratch.h"
 
 namespace treadle {
 namespace {
+
+// Integers, sixteen at a time: the compiler alone would take them one by one.
+template <typename From, typename To>
+void ConvertRun(const From* from, int64_t n, To* to) {
+  constexpr int64_t kLanes = 16;
+  typedef From FromVector __attribute__((vector_size(kLanes * sizeof(From))));
+  typedef To ToVector __attribute__((vector_size(kLanes * sizeof(To))));
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    FromVector in;
+    std::memcpy(&in, from + i, sizeof in);
+    const ToVector out = __builtin_convertvector(in, ToVector);
+    std::memcpy(to + i, &out, sizeof out);
+  }
+  for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
+}
 
 // Conversions into the type that a product is computed in, and back. Signed integers extend their
 // sign, then wrap.
@@ -21,7 +38,7 @@ void WidenRun(const From* from, int64_t n, T* to) {
   } else if constexpr (std::is_same_v<From, F16>) {
     BestConvertKernels().f16_to_f32(&from->bits, n, to);
   } else {
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
+    ConvertRun(from, n, to);
   }
 }
 
@@ -32,7 +49,7 @@ void NarrowRun(const T* from, int64_t n, To* to) {
   } else if constexpr (std::is_same_v<To, F16>) {
     BestConvertKernels().f32_to_f16(from, n, &to->bits);
   } else {
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
+    ConvertRun(from, n, to);
   }
 }
 
@@ -53,12 +70,13 @@ Strided<const T> WidenMatrix(int64_t rows, int64_t columns, Strided<const From> 
   return {to, columns, 1};
 }
 
+thread_local ThreadScratch converted;
+
 // Products in the type T of matrices of other types: through copies.
 template <typename T, typename In, typename Out>
 void ConvertedPiece(const DotShape& s, const void* lhs, const void* rhs, void* out) {
   const auto elements = static_cast<size_t>(s.m * s.k + s.k * s.n + s.m * s.n);
-  const HostBlock scratch(elements * sizeof(T));
-  T* a = static_cast<T*>(scratch.data());
+  T* a = static_cast<T*>(converted.Get(elements * sizeof(T)));
   T* b = a + s.m * s.k;
   T* c = b + s.k * s.n;
   const Strided<const T> wide_a =
@@ -78,6 +96,7 @@ void ConvertedPiece(const DotShape& s, const void* lhs, const void* rhs, void* o
       for (int64_t j = 0; j < s.n; ++j) NarrowRun<T>(c + i * s.n + j, 1, to.At(i, j));
     }
   }
+  converted.Trim();
 }
 
 template <typename T>
