@@ -1,7 +1,7 @@
 """Measures Treadle beside jaxlib's CPU backend and prints a table of ratios.
 
-    python -m benchmarks [--only PATTERN] [--quick] [--json FILE]
-    bazel run -c opt //benchmarks
+python -m benchmarks [--only PATTERN] [--quick] [--json FILE]
+bazel run -c opt //benchmarks
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for row in slower:
         print(f"  slower: {row.ratio:6.2f}  {row.group}: {row.name}")
     if options.json:
-        text = json.dumps({"environment": about, "rows": [dataclasses.asdict(row) | {"ratio": row.ratio} for row in rows]}, indent=1)
+        text = json.dumps(
+            {"environment": about, "rows": [dataclasses.asdict(row) | {"ratio": row.ratio} for row in rows]}, indent=1
+        )
         if options.json == "-":
             print(text)
         else:

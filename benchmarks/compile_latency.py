@@ -81,4 +81,6 @@ def rows(settings: measure.Settings) -> Iterator[measure.Row]:
     for name in names:
         reference = min(times[name] for times in theirs)
         for state, runs in states.items():
-            yield measure.Row(GROUP, f"{name} ({state})", "ms", 1e3 * min(times[name] for times in runs), 1e3 * reference)
+            yield measure.Row(
+                GROUP, f"{name} ({state})", "ms", 1e3 * min(times[name] for times in runs), 1e3 * reference
+            )

@@ -38,7 +38,9 @@ def rows(settings: measure.Settings) -> Iterator[measure.Row]:
     host = np.zeros(1 << 18, np.float32)
     for name, call in (("host to device, 1 MB", _to_device), ("device to host, 1 MB", _to_host)):
         if settings.wants(GROUP, name):
-            calls = [functools.partial(call, jax.device_put(host, device), host, device) for device in measure.devices()]
+            calls = [
+                functools.partial(call, jax.device_put(host, device), host, device) for device in measure.devices()
+            ]
             ours, theirs = measure.interleaved(calls, settings.quick)
             yield measure.Row(GROUP, name, "us", ours * 1e6, theirs * 1e6)
 

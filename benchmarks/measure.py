@@ -74,7 +74,9 @@ def devices() -> tuple[jax.Device, jax.Device]:
     return jax.local_devices(backend=os.environ[PLATFORM_VARIABLE])[0], jax.local_devices(backend="cpu")[0]
 
 
-def compiled_for(function: Callable[..., Any], arguments: Sequence[Any], device: jax.Device) -> tuple[Any, tuple[Any, ...]]:
+def compiled_for(
+    function: Callable[..., Any], arguments: Sequence[Any], device: jax.Device
+) -> tuple[Any, tuple[Any, ...]]:
     """The function, jitted and warm on `device`, and its arguments there."""
     placed = jax.device_put(tuple(arguments), device)
     jitted = jax.jit(function)

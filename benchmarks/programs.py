@@ -1,4 +1,4 @@
-"""The programs that more than one group of measurements uses: the examples' training steps, a small MLP, unrolled RK4."""
+"""What more than one group of measurements uses: the examples' training steps, a small MLP, unrolled RK4."""
 
 from __future__ import annotations
 

@@ -31,7 +31,16 @@ def elementwise() -> Iterator[Entry]:
         if size < 16_000_000:
             yield f"gelu, {size:,}", jax.nn.gelu, (x,)
     x = np.abs(array(1_000_000)) + 0.1
-    functions = {"exp": jnp.exp, "log": jnp.log, "sin": jnp.sin, "tan": jnp.tan, "power": lambda x: x**2.7, "cbrt": jnp.cbrt, "atan2": lambda x: jnp.arctan2(x, 1 - x), "erf": lax.erf}  # fmt: skip
+    functions = {
+        "exp": jnp.exp,
+        "log": jnp.log,
+        "sin": jnp.sin,
+        "tan": jnp.tan,
+        "power": lambda x: x**2.7,
+        "cbrt": jnp.cbrt,
+        "atan2": lambda x: jnp.arctan2(x, 1 - x),
+        "erf": lax.erf,
+    }
     for name, function in functions.items():
         yield f"{name}, 1,000,000", function, (x,)
     b = array(1_000_000, dtype=ml_dtypes.bfloat16)
@@ -51,7 +60,11 @@ def rows_and_columns() -> Iterator[Entry]:
     yield "layer norm 64x128x256", layer_norm, (batch,)
     yield "layer norm gradient 64x128x256", jax.grad(lambda x: jnp.sum(layer_norm(x) ** 3)), (batch,)
     yield "cumsum 1,000,000", jnp.cumsum, (array(1_000_000),)
-    yield "pairwise distances 1000x3", lambda x: jnp.sum(jnp.sqrt(jnp.sum((x[:, None] - x[None]) ** 2, -1) + 1e-6), 1), (array(1000, 3),)
+    yield (
+        "pairwise distances 1000x3",
+        lambda x: jnp.sum(jnp.sqrt(jnp.sum((x[:, None] - x[None]) ** 2, -1) + 1e-6), 1),
+        (array(1000, 3),),
+    )
 
 
 def layer_norm(x: Any) -> Any:
@@ -67,7 +80,7 @@ def products() -> Iterator[Entry]:
         yield f"matmul bf16 {n}", jnp.matmul, (array(n, n, dtype=ml_dtypes.bfloat16),) * 2
     yield "matrix times vector 2000", jnp.matmul, (array(2000, 2000), array(2000))
     yield "batched matmul 64 x 32x32", jnp.matmul, (array(64, 32, 32), array(64, 32, 32))
-    yield "chain of 20 4x4 products", lambda x: lax.fori_loop(0, 1, lambda i, c: chain(c), x), (array(4, 4) * 0.1,)
+    yield "chain of 20 4x4 products", chain, (array(4, 4) * 0.1,)
     qkv = (array(4, 128, 4, 64),) * 3
     yield "attention 4x128x4x64", attention, qkv
     yield "attention gradient 4x128x4x64", jax.grad(lambda *a: jnp.sum(attention(*a)), (0, 1, 2)), qkv
@@ -93,7 +106,9 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 
 def conv(x: Any, k: Any, groups: int = 1) -> Any:
     """A 3x3 convolution that keeps the size."""
-    return lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups)
+    return lax.conv_general_dilated(
+        x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups
+    )
 
 
 def pool(x: Any) -> Any:
@@ -103,10 +118,26 @@ def pool(x: Any) -> Any:
 
 def loops() -> Iterator[Entry]:
     """Loops with little work per turn."""
-    yield "fori_loop of a scalar, 10,000", lambda x: lax.fori_loop(0, 10_000, lambda i, c: c * 0.999 + i, x), (np.float32(1),)
-    yield "fori_loop 8x8 matvec, 1,000", lambda m, v: lax.fori_loop(0, 1000, lambda i, c: jnp.tanh(m @ c), v), (array(8, 8), array(8))
-    yield "scan of a vector of 64, 1,000", lambda x, xs: lax.scan(lambda c, e: (jnp.tanh(c) + e, c.sum()), x, xs), (array(64), array(1000, 64))
-    yield "row update in a loop, 1,000", lambda x: lax.fori_loop(0, 1000, lambda i, c: c.at[i].set(c[i - 1] + 1), x), (array(1000, 64),)
+    yield (
+        "fori_loop of a scalar, 10,000",
+        lambda x: lax.fori_loop(0, 10_000, lambda i, c: c * 0.999 + i, x),
+        (np.float32(1),),
+    )
+    yield (
+        "fori_loop 8x8 matvec, 1,000",
+        lambda m, v: lax.fori_loop(0, 1000, lambda _, c: jnp.tanh(m @ c), v),
+        (array(8, 8), array(8)),
+    )
+    yield (
+        "scan of a vector of 64, 1,000",
+        lambda x, xs: lax.scan(lambda c, e: (jnp.tanh(c) + e, c.sum()), x, xs),
+        (array(64), array(1000, 64)),
+    )
+    yield (
+        "row update in a loop, 1,000",
+        lambda x: lax.fori_loop(0, 1000, lambda i, c: c.at[i].set(c[i - 1] + 1), x),
+        (array(1000, 64),),
+    )
     yield "RK4, 2 steps unrolled", *programs.unrolled_rk4(2)
 
 
@@ -116,7 +147,11 @@ def memory_and_random() -> Iterator[Entry]:
     key = np.array([0, 7], np.uint32)
     yield "gather 20,000 rows of 64", lambda t, i: t[i], (table, indices)
     yield "scatter-add 20,000 rows of 64", lambda t, i, u: t.at[i].add(u), (table, indices, array(20_000, 64))
-    yield "scatter-add 100,000 scalars", lambda t, i, u: t.at[i].add(u), (array(1000), np.random.default_rng(1).integers(0, 1000, 100_000, dtype=np.int32), array(100_000))
+    yield (
+        "scatter-add 100,000 scalars",
+        lambda t, i, u: t.at[i].add(u),
+        (array(1000), np.random.default_rng(1).integers(0, 1000, 100_000, dtype=np.int32), array(100_000)),
+    )
     yield "random bits 1,000,000", lambda k: jax.random.bits(k, (1_000_000,)), (key,)
     yield "random uniform 1,000,000", lambda k: jax.random.uniform(k, (1_000_000,)), (key,)
     yield "random normal 1,000,000", lambda k: jax.random.normal(k, (1_000_000,)), (key,)

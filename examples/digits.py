@@ -48,7 +48,8 @@ def initial_parameters() -> Parameters:
 
     def weights(*shape: int) -> Array:
         fan_in = int(np.prod(shape[:-1]))
-        return (generator.standard_normal(shape) * np.sqrt(2.0 / fan_in)).astype(np.float32)
+        values: Array = generator.standard_normal(shape) * np.sqrt(2.0 / fan_in)
+        return values.astype(np.float32)
 
     return {
         "conv1": {"kernel": weights(3, 3, 1, 16), "bias": np.zeros(16, np.float32)},
@@ -133,14 +134,14 @@ def train(run: side_by_side.Run, epochs: int) -> None:
 
 def draw(runs: Sequence[side_by_side.Run], name: str) -> None:
     """Draws loss and test accuracy against the epoch into a picture."""
-    import matplotlib as mpl  # noqa: PLC0415: it takes half a second and only the end needs it
+    import matplotlib as mpl  # noqa: PLC0415 (it takes half a second, and only the end needs it)
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     # The two runs nearly coincide: the second is dashed, so that both are seen.
-    for run, style in zip(runs, ("-", "--")):
+    for run, style in zip(runs, ("-", "--"), strict=False):
         epochs = range(1, len(run.curves["loss"]) + 1)
         axes[0].plot(epochs, run.curves["loss"], style, label=run.name)
         axes[1].plot(epochs, run.curves["accuracy"], style, label=run.name)
@@ -174,7 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     accuracy = runs[0].curves["accuracy"][-1]
     passed = accuracy >= REQUIRED_ACCURACY
     side_by_side.write_json(options.json, runs, example="digits", required_accuracy=REQUIRED_ACCURACY, passed=passed)
-    print(f"test accuracy on {runs[0].name}: {accuracy:.4f}, required {REQUIRED_ACCURACY}: {'ok' if passed else 'FAILED'}")
+    print(
+        f"test accuracy on {runs[0].name}: {accuracy:.4f}, required {REQUIRED_ACCURACY}: {'ok' if passed else 'FAILED'}"
+    )
     return 0 if passed else 1
 
 

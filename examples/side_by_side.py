@@ -134,7 +134,10 @@ def print_table(runs: Sequence[Run], quality: Sequence[tuple[str, str]]) -> None
     widths = [max(len(row[i]) for row in [header, *rows] if i < len(row)) for i in range(len(header))]
     print()
     for row in [header, ["-" * width for width in widths], *rows]:
-        cells = [cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
+        cells = [
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ]
         print("  ".join(cells).rstrip())
     print()
 

@@ -5,8 +5,8 @@
 
 Four layers, width 256, four heads, windows of 128 characters, four windows per batch. The text is `pydoc_data.topics`,
 which every CPython carries. The model is trained on Treadle and, from the same weights on the same batches, on
-jaxlib's CPU backend; each then writes a sample. The exit code is 0 exactly when the loss on the asked platform, averaged over
-the last steps, has fallen below the stated threshold.
+jaxlib's CPU backend; each then writes a sample. The exit code is 0 exactly when the loss on the asked platform,
+averaged over the last steps, has fallen below the stated threshold.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def train_step(
 def write_sample(parameters: Parameters, start: jax.Array, prompt_length: jax.Array, key: jax.Array) -> jax.Array:
     """Continues a window from `prompt_length` to its end, drawing each character from the model's distribution.
 
-    The draw is the maximum of the logits with Gumbel noise; less noise than the model's own distribution has makes likelier text.
-    All of it is one compiled loop.
+    The draw is the maximum of the logits with Gumbel noise; less noise than the model's own distribution has makes
+    likelier text. All of it is one compiled loop.
     """
     noise = TEMPERATURE * jax.random.gumbel(key, (WINDOW, parameters["logits"].shape[-1]))
 
@@ -175,7 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     side_by_side.add_arguments(parser)
     parser.add_argument("--steps", type=int, default=300, help="training steps (default: %(default)s)")
-    parser.add_argument("--every", type=int, default=25, help="steps from one progress line to the next (default: %(default)s)")
+    parser.add_argument(
+        "--every", type=int, default=25, help="steps from one progress line to the next (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     if options.steps < 1 or options.every < 1:
         parser.error("--steps and --every must be at least 1")

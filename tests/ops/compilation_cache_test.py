@@ -38,7 +38,12 @@ print(json.dumps({"events": events, "values": [np.asarray(probabilities).tolist(
 def run(folder, **environment):
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(folder)],
-        env={**os.environ, "TREADLE_TEST_PLATFORM": harness.PLATFORM, "JAX_ENABLE_COMPILATION_CACHE": "true", **environment},
+        env={
+            **os.environ,
+            "TREADLE_TEST_PLATFORM": harness.PLATFORM,
+            "JAX_ENABLE_COMPILATION_CACHE": "true",
+            **environment,
+        },
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,6 +1,6 @@
 """Chooses the platform under test before JAX opens its backends.
 
-TREADLE_TEST_PLATFORM names it. With `cpu` the table compares jaxlib with itself: that checks the table, and nothing else.
+TREADLE_TEST_PLATFORM names it. With `cpu` the table compares jaxlib with itself, which checks the table alone.
 """
 
 import os

@@ -19,13 +19,13 @@ def ops_after(stage, text):
 
     context = compiler_driver.make_context(text.encode(), "mlir", b"", 1, 0, 1)
     program = compiler_driver.run(context, stage)
-    return {op.name for op in program.body.walk()}
+    return {op.name for op in program.entry.walk()}
 
 
 @functools.cache
 def exercised():
     """Op name -> a row that contains it: as JAX gives it, and as it is left by the compiler's simplifications."""
-    rows = {}
+    rows: dict[str, str] = {}
     for case in ALL:
         texts = [lowered_text(case.function, case.arguments())]
         if case.grad:

@@ -62,9 +62,9 @@ def test_a_donated_argument_cannot_be_used_again(device):
     x = place(np.ones(10, np.float32), device)
     double = jax.jit(lambda a: a * 2, donate_argnums=0)
     double(x)
-    with pytest.raises((RuntimeError, ValueError), match="deleted|donated"):
+    with pytest.raises((RuntimeError, ValueError), match=r"deleted|donated"):
         double(x)
-    with pytest.raises((RuntimeError, ValueError), match="deleted|donated"):
+    with pytest.raises((RuntimeError, ValueError), match=r"deleted|donated"):
         np.asarray(x)
 
 

@@ -60,7 +60,7 @@ def test_a_deleted_array_read_back(device):
 def test_arrays_of_two_backends_do_not_mix(device):
     here = jax.device_put(np.arange(5, dtype=np.float32), device)
     there = jax.device_put(np.arange(5, dtype=np.float32), harness.reference_device())
-    with pytest.raises(ValueError, match="incompatible devices|[Dd]evice"):
+    with pytest.raises(ValueError, match=r"[Dd]evice"):
         jax.jit(lambda a, b: a + b)(here, there)
     moved = jax.device_put(there, device)
     np.testing.assert_array_equal(jax.jit(lambda a, b: a + b)(here, moved), 2 * np.arange(5, dtype=np.float32))
@@ -69,7 +69,9 @@ def test_arrays_of_two_backends_do_not_mix(device):
 def test_memory_that_cannot_be_had(device):
     x = jax.device_put(np.float32(1), device)
     with pytest.raises(Exception, match="RESOURCE_EXHAUSTED"):
-        jax.block_until_ready(jax.jit(lambda a: jnp.broadcast_to(a, (1 << 24, 1 << 24)) + jnp.arange(1 << 24, dtype=jnp.float32))(x))
+        jax.block_until_ready(
+            jax.jit(lambda a: jnp.broadcast_to(a, (1 << 24, 1 << 24)) + jnp.arange(1 << 24, dtype=jnp.float32))(x)
+        )
     still_works(device)
 
 

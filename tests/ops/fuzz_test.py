@@ -1,10 +1,12 @@
 """Random programs: chains of operations with shared subexpressions, loops and branches, on both backends.
 
-Integers are exact, so they may decide anything. Floats take only smooth operations: a difference in the last bit must not
-flip a comparison and look like an error.
+Integers are exact, so they may decide anything. Floats take only smooth operations: a difference in the last bit
+must not flip a comparison and look like an error.
 """
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,14 +27,14 @@ class Builder:
 
     def __init__(self, seed):
         self.generator = np.random.default_rng(seed)
-        self.steps = []
-        self.values = []  # what eval_shape knows of each value
-        self.arguments = []
+        self.steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+        self.arguments: list[Any] = []
         for _ in range(4):
             for dtype in (np.float32, np.int32):
                 shape = self.pick(SHAPES)
                 bounds = (-1, 1) if dtype == np.float32 else (-50, 50)
                 self.arguments.append(harness.draw(self.generator, dtype, shape, *bounds))
+        # What is known of each value before the program runs.
         self.values = [jax.ShapeDtypeStruct(argument.shape, argument.dtype) for argument in self.arguments]
         while len(self.steps) < LENGTH:
             self.add_step()
@@ -82,7 +84,17 @@ class Builder:
 
     def make_float_unary(self):
         x = self.value(np.float32)
-        function = self.pick([jnp.sin, jnp.tanh, jax.nn.sigmoid, lambda v: jnp.exp(-v * v), lambda v: lax.rsqrt(v * v + 1), lambda v: -v, lambda v: jnp.log1p(v * v)])
+        function = self.pick(
+            [
+                jnp.sin,
+                jnp.tanh,
+                jax.nn.sigmoid,
+                lambda v: jnp.exp(-v * v),
+                lambda v: lax.rsqrt(v * v + 1),
+                lambda v: -v,
+                lambda v: jnp.log1p(v * v),
+            ]
+        )
         return function, (x,)
 
     def make_float_binary(self):
@@ -91,11 +103,24 @@ class Builder:
 
     def make_integer_unary(self):
         x = self.value(np.int32)
-        return self.pick([lambda v: ~v, lambda v: v * 3 + 1, jnp.abs, lambda v: v >> 2, lambda v: v // 3, lambda v: v % 7, lax.population_count, jnp.sign]), (x,)
+        return self.pick(
+            [
+                lambda v: ~v,
+                lambda v: v * 3 + 1,
+                jnp.abs,
+                lambda v: v >> 2,
+                lambda v: v // 3,
+                lambda v: v % 7,
+                lax.population_count,
+                jnp.sign,
+            ]
+        ), (x,)
 
     def make_integer_binary(self):
         x, y = self.value(np.int32), self.value(np.int32)
-        return self.pick([jnp.add, jnp.subtract, jnp.multiply, jnp.bitwise_and, jnp.bitwise_xor, jnp.maximum, jnp.minimum]), (x, y)
+        return self.pick(
+            [jnp.add, jnp.subtract, jnp.multiply, jnp.bitwise_and, jnp.bitwise_xor, jnp.maximum, jnp.minimum]
+        ), (x, y)
 
     def make_select(self):
         p, x, y = self.value(np.int32), self.value(np.float32), self.value(np.float32)
@@ -118,7 +143,13 @@ class Builder:
         keep = bool(self.integer(0, 1))
         if self.values[x].dtype == np.float32:
             return lambda v: jnp.mean(v, axis, keepdims=keep), (x,)
-        return self.pick([lambda v: jnp.sum(v, axis, keepdims=keep), lambda v: jnp.max(v, axis, keepdims=keep), lambda v: jnp.argmax(v, axis).astype(np.int32)]), (x,)
+        return self.pick(
+            [
+                lambda v: jnp.sum(v, axis, keepdims=keep),
+                lambda v: jnp.max(v, axis, keepdims=keep),
+                lambda v: jnp.argmax(v, axis).astype(np.int32),
+            ]
+        ), (x,)
 
     def make_softmax(self):
         x = self.value(np.float32, rank=1)
@@ -227,7 +258,9 @@ class Builder:
 
     def make_integer_loop(self):
         x = self.value(np.int32)
-        return lambda v: lax.while_loop(lambda c: c[1] < 6, lambda c: (c[0] * 3 + c[1], c[1] + 1 + jnp.abs(c[0].sum()) % 2), (v, 0))[0], (x,)
+        return lambda v: lax.while_loop(
+            lambda c: c[1] < 6, lambda c: (c[0] * 3 + c[1], c[1] + 1 + jnp.abs(c[0].sum()) % 2), (v, 0)
+        )[0], (x,)
 
     def make_branch(self):
         p, x = self.value(np.int32), self.value(np.float32)

@@ -140,7 +140,8 @@ def gradient_of(case: Case) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 def assert_equal(actual: Any, expected: Any, case: Case, what: str, *, gradient: bool = False) -> None:
     """Compares two trees of arrays by the rules at the top of this file.
 
-    Gradients are sums of terms that may cancel (1 - tanh(x)**2), so they are always compared relative to their largest element.
+    Gradients are sums of terms that may cancel (1 - tanh(x)**2), so they are always compared relative to their largest
+    element.
     """
     actual_leaves, actual_tree = jax.tree.flatten(actual)
     expected_leaves, expected_tree = jax.tree.flatten(expected)
@@ -166,7 +167,7 @@ def compare(
     tolerance: float | None = None,
     zero_signs: bool = False,
 ) -> None:
-    """Asserts that two arrays agree: shape and dtype, NaN and infinities in their places, values as the dtype allows."""
+    """Asserts that two arrays agree: shape, dtype, NaN and infinities in their places, values as the dtype allows."""
     assert actual.dtype == expected.dtype, f"{where}: {actual.dtype} instead of {expected.dtype}"
     assert actual.shape == expected.shape, f"{where}: {actual.shape} instead of {expected.shape}"
     if not jnp.issubdtype(expected.dtype, np.floating):
@@ -180,18 +181,23 @@ def compare(
         tiny = float(jnp.finfo(expected.dtype).tiny)
         slack = relative * largest if accumulated else (tiny / 2 if PLATFORM != "cpu" else 2 * tiny)
         with np.errstate(invalid="ignore", over="ignore"):
-            wrong = np.where(finite, ~(np.abs(a - e) <= relative * np.abs(e) + slack), ~((a == e) | (np.isnan(a) & np.isnan(e))))
+            wrong = np.where(
+                finite, ~(np.abs(a - e) <= relative * np.abs(e) + slack), ~((a == e) | (np.isnan(a) & np.isnan(e)))
+            )
         if zero_signs:
             wrong = wrong | ((e == 0) & (np.signbit(a) != np.signbit(e)))
     if np.any(wrong):
         places = np.argwhere(wrong)
         shown = ", ".join(
-            f"{tuple(map(int, place))}: {actual[tuple(place)]!r} instead of {expected[tuple(place)]!r}" for place in places[:5]
+            f"{tuple(map(int, place))}: {actual[tuple(place)]!r} instead of {expected[tuple(place)]!r}"
+            for place in places[:5]
         )
-        raise AssertionError(f"{where}: {len(places)} of {actual.size} elements of {actual.dtype}{list(actual.shape)} differ; {shown}")
+        raise AssertionError(
+            f"{where}: {len(places)} of {actual.size} elements of {actual.dtype}{list(actual.shape)} differ; {shown}"
+        )
 
 
-# Makers of inputs ------------------------------------------------------------------------------------------------------
+# Makers of inputs ---------------------------------------------------------------------------------
 
 
 def values(*specs: tuple[Any, ...]) -> Inputs:
@@ -199,8 +205,14 @@ def values(*specs: tuple[Any, ...]) -> Inputs:
     return lambda generator: [draw(generator, *spec) for spec in specs]
 
 
-def draw(generator: np.random.Generator, dtype: Any, shape: Sequence[int], low: float | None = None, high: float | None = None) -> Any:
-    """A random array: floats uniform in [-2, 2), integers over their whole range, or both within the bounds given; bools."""
+def draw(
+    generator: np.random.Generator,
+    dtype: Any,
+    shape: Sequence[int],
+    low: float | None = None,
+    high: float | None = None,
+) -> Any:
+    """A random array: floats uniform in [-2, 2), integers over their whole range, or within the bounds; bools."""
     dtype = np.dtype(dtype)
     if dtype == PRED:
         return generator.random(shape) < 0.5
@@ -209,7 +221,9 @@ def draw(generator: np.random.Generator, dtype: Any, shape: Sequence[int], low: 
         lower = int(info.min) if low is None else max(int(low), int(info.min))
         upper = int(info.max) if high is None else min(int(high), int(info.max))
         return generator.integers(lower, upper, shape, dtype=dtype, endpoint=True)
-    return np.asarray(generator.uniform(-2.0 if low is None else low, 2.0 if high is None else high, shape)).astype(dtype)
+    return np.asarray(generator.uniform(-2.0 if low is None else low, 2.0 if high is None else high, shape)).astype(
+        dtype
+    )
 
 
 def fixed(*arrays: Any) -> Inputs:
@@ -224,7 +238,19 @@ def specials(dtype: Any) -> Array:
         return np.array([False, True])
     if jnp.issubdtype(dtype, np.integer):
         info = jnp.iinfo(dtype)
-        near = [0, 1, 2, 3, 7, 100, int(info.max), int(info.max) - 1, int(info.min), int(info.min) + 1, int(info.max) // 2]
+        near = [
+            0,
+            1,
+            2,
+            3,
+            7,
+            100,
+            int(info.max),
+            int(info.max) - 1,
+            int(info.min),
+            int(info.min) + 1,
+            int(info.max) // 2,
+        ]
         if info.min < 0:
             near += [-1, -2, -3, -7, -100]
         return np.array(near, dtype)
@@ -232,7 +258,23 @@ def specials(dtype: Any) -> Array:
     tiny, small, huge = float(info.tiny), float(info.smallest_subnormal), float(info.max)
     # jaxlib's CPU backend flushes subnormals, so they are left out when it stands in for the platform under test.
     subnormals = [small, tiny / 2] if PLATFORM != "cpu" else []
-    positive = [0.0, *subnormals, tiny, 1e-3, 0.5, float(1 - info.epsneg), 1.0, float(1 + info.eps), 1.5, 2.0, 2.5, np.pi, 10.0, 80.0, 100.0]
+    positive = [
+        0.0,
+        *subnormals,
+        tiny,
+        1e-3,
+        0.5,
+        float(1 - info.epsneg),
+        1.0,
+        float(1 + info.eps),
+        1.5,
+        2.0,
+        2.5,
+        np.pi,
+        10.0,
+        80.0,
+        100.0,
+    ]
     positive += [huge / 2, huge, np.inf]
     with np.errstate(over="ignore"):
         return np.array([*positive, *(-value for value in positive), np.nan]).astype(dtype)

@@ -14,7 +14,10 @@ from tests.ops.harness import BF16, F32, PRED, S8, S32, U8, U32
 
 EXAMPLES = int(os.environ.get("TREADLE_TEST_EXAMPLES", "25"))
 bounded = settings(
-    max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 extents = st.one_of(st.integers(0, 5), st.sampled_from([7, 8, 9, 15, 16, 17, 31, 33, 65]))
@@ -61,7 +64,11 @@ def test_broadcasting(data, shape, dtype, seed):
 def test_reductions(data, shape, dtype, seed):
     axes = tuple(axis for axis in range(len(shape)) if data.draw(st.booleans(), label=f"over {axis}"))
     x = draw(seed, dtype, shape)
-    agree(lambda a: (jnp.sum(a, axes), jnp.max(a, axes, initial=0), jnp.any(a > 0, axes), jnp.sum(a * 2, axes)), (x,), accumulated=True)
+    agree(
+        lambda a: (jnp.sum(a, axes), jnp.max(a, axes, initial=0), jnp.any(a > 0, axes), jnp.sum(a * 2, axes)),
+        (x,),
+        accumulated=True,
+    )
 
 
 @bounded
@@ -123,9 +130,18 @@ def test_gathers(data, seed):
     batching = [axis for axis in range(rank) if roles[axis] == "batch"]
     collapsed = [axis for axis in range(rank) if roles[axis] == "collapsed"]
     indexed = data.draw(st.permutations([axis for axis in range(rank) if roles[axis] in ("collapsed", "window")]))
-    sizes = [1 if roles[a] in ("batch", "collapsed") else operand[a] if roles[a] == "whole" else data.draw(st.integers(1, operand[a])) for a in range(rank)]  # fmt: skip
+    sizes = [
+        1
+        if roles[a] in ("batch", "collapsed")
+        else operand[a]
+        if roles[a] == "whole"
+        else data.draw(st.integers(1, operand[a]))
+        for a in range(rank)
+    ]
     free = [data.draw(st.integers(1, 5)) for _ in range(data.draw(st.integers(0, 2)))]
-    index_batch = data.draw(st.permutations([("batch", axis) for axis in batching] + [("free", k) for k in range(len(free))]))
+    index_batch = data.draw(
+        st.permutations([("batch", axis) for axis in batching] + [("free", k) for k in range(len(free))])
+    )
     index_shape = [operand[which] if kind == "batch" else free[which] for kind, which in index_batch]
     index_batching = [index_batch.index(("batch", axis)) for axis in batching]
     windows = rank - len(batching) - len(collapsed)
@@ -159,13 +175,24 @@ def test_scatters(data, seed, kind, dtype):
     remaining, window_sizes = list(batch), list(sizes)
     update_shape = [window_sizes.pop(0) if axis in window_dims else remaining.pop(0) for axis in range(update_rank)]
     numbers = lax.ScatterDimensionNumbers(
-        update_window_dims=tuple(window_dims), inserted_window_dims=tuple(inserted), scatter_dims_to_operand_dims=tuple(indexed)
+        update_window_dims=tuple(window_dims),
+        inserted_window_dims=tuple(inserted),
+        scatter_dims_to_operand_dims=tuple(indexed),
     )
     function = {"add": lax.scatter_add, "max": lax.scatter_max, "mul": lax.scatter_mul}[kind]
-    arguments = draw(seed, dtype, operand, -2, 2), draw(seed + 1, S32, (*batch, len(indexed)), -2, 7), draw(seed + 2, dtype, update_shape, -2, 2)
+    arguments = (
+        draw(seed, dtype, operand, -2, 2),
+        draw(seed + 1, S32, (*batch, len(indexed)), -2, 7),
+        draw(seed + 2, dtype, update_shape, -2, 2),
+    )
     mode = data.draw(st.sampled_from(["clip", "drop"]))
     # In bf16 the order of duplicates decides the rounding of each sum.
-    agree(lambda a, i, u: function(a, i, u, numbers, mode=mode), arguments, accumulated=True, tolerance=6e-2 if dtype == BF16 else None)
+    agree(
+        lambda a, i, u: function(a, i, u, numbers, mode=mode),
+        arguments,
+        accumulated=True,
+        tolerance=6e-2 if dtype == BF16 else None,
+    )
 
 
 @bounded
@@ -177,10 +204,18 @@ def test_dot_general(data, seed, dtype):
 
     def side(label):
         free = [data.draw(small) for _ in range(data.draw(st.integers(0, 2)))]
-        axes = [("b", k) for k in range(len(batch))] + [("c", k) for k in range(len(contract))] + [("f", k) for k in range(len(free))]
+        axes = (
+            [("b", k) for k in range(len(batch))]
+            + [("c", k) for k in range(len(contract))]
+            + [("f", k) for k in range(len(free))]
+        )
         order = data.draw(st.permutations(axes), label=label)
         shape = [{"b": batch, "c": contract, "f": free}[kind][k] for kind, k in order]
-        return shape, [order.index(("c", k)) for k in range(len(contract))], [order.index(("b", k)) for k in range(len(batch))]
+        return (
+            shape,
+            [order.index(("c", k)) for k in range(len(contract))],
+            [order.index(("b", k)) for k in range(len(batch))],
+        )
 
     (lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch) = side("lhs"), side("rhs")
     numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
@@ -243,4 +278,6 @@ def test_dynamic_slices_and_updates(data, seed, dtype):
     sizes = [data.draw(st.integers(0, extent)) for extent in shape]
     starts = [np.int32(data.draw(st.integers(-4, 12))) for _ in range(rank)]
     x, u = draw(seed, dtype, shape), draw(seed + 1, dtype, sizes)
-    agree(lambda a, b, *at: (lax.dynamic_slice(a + a, at, sizes), lax.dynamic_update_slice(a, b, at) * 2), (x, u, *starts))
+    agree(
+        lambda a, b, *at: (lax.dynamic_slice(a + a, at, sizes), lax.dynamic_update_slice(a, b, at) * 2), (x, u, *starts)
+    )

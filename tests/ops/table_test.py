@@ -32,9 +32,13 @@ def test_gradient(case):
     function, arguments = harness.gradient_of(case)
     expected = harness.run(function, arguments, harness.reference_device(), jit=True)
     device = harness.device_under_test()
-    harness.assert_equal(harness.run(function, arguments, device, jit=True), expected, case, "gradient, jit", gradient=True)
+    harness.assert_equal(
+        harness.run(function, arguments, device, jit=True), expected, case, "gradient, jit", gradient=True
+    )
     if case.eager:
-        harness.assert_equal(harness.run(function, arguments, device, jit=False), expected, case, "gradient, eager", gradient=True)
+        harness.assert_equal(
+            harness.run(function, arguments, device, jit=False), expected, case, "gradient, eager", gradient=True
+        )
 
 
 def test_names_are_unique():

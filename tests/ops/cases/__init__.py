@@ -1,14 +1,18 @@
 """The rows, a file per family."""
 
-from tests.ops.cases import control, elementwise, indexing, linear, random, reductions, shapes
+from tests.ops.cases import (
+    calls,
+    control,
+    conversions,
+    elementwise,
+    indexing,
+    integers,
+    linear,
+    random,
+    reductions,
+    shapes,
+)
 from tests.ops.harness import Case
 
-ALL: list[Case] = [
-    *elementwise.CASES,
-    *shapes.CASES,
-    *indexing.CASES,
-    *reductions.CASES,
-    *linear.CASES,
-    *control.CASES,
-    *random.CASES,
-]
+FAMILIES = (elementwise, integers, conversions, shapes, indexing, reductions, linear, control, calls, random)
+ALL: list[Case] = [case for family in FAMILIES for case in family.CASES]

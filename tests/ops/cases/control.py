@@ -1,4 +1,4 @@
-"""Loops, branches, calls and transformations of whole functions."""
+"""Loops and branches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from tests.ops.harness import BF16, DTYPES, F32, FLOATS, PRED, S32, U32, Case, fixed, values
+from tests.ops.harness import DTYPES, F32, FLOATS, PRED, S32, Case, Inputs, draw, values
 
 VECTOR = (F32, (17,))
 
@@ -18,63 +18,167 @@ VECTOR = (F32, (17,))
 def loops() -> Iterator[Case]:
     """while_loop, fori_loop and scan: trip counts, carries, nesting, updates in place."""
     for trips in (0, 1, 2, 10, 1000):
-        yield Case(f"fori-scalar-{trips}", lambda x, n=trips: lax.fori_loop(0, n, lambda i, c: c * 0.99 + i, x), values((F32, ())), accumulated=True, quick=True)
+        yield Case(
+            f"fori-scalar-{trips}",
+            lambda x, n=trips: lax.fori_loop(0, n, lambda i, c: c * 0.99 + i, x),
+            values((F32, ())),
+            accumulated=True,
+            quick=True,
+        )
     rows: list[tuple[str, Callable[..., Any], tuple[tuple[Any, ...], ...], tuple[int, ...]]] = [
         ("fori-vector", lambda x: lax.fori_loop(0, 20, lambda i, c: jnp.sin(c) + i, x), (VECTOR,), (0,)),
         ("fori-dynamic-bound", lambda n, x: lax.fori_loop(2, n, lambda i, c: c + i, x), ((S32, (), 0, 40), VECTOR), ()),
-        ("fori-matmul", lambda m, v: lax.fori_loop(0, 9, lambda i, c: jnp.tanh(m @ c), v), ((F32, (8, 8)), (F32, (8,))), ()),
+        (
+            "fori-matmul",
+            lambda m, v: lax.fori_loop(0, 9, lambda i, c: jnp.tanh(m @ c), v),
+            ((F32, (8, 8)), (F32, (8,))),
+            (),
+        ),
         ("while-scalar", lambda x: lax.while_loop(lambda c: c < 1000, lambda c: c * 2 + 1, x), ((S32, (), 1, 9),), ()),
-        ("while-zero-trips", lambda x: lax.while_loop(lambda c: c[0] > 1e9, lambda c: (c[0] * 2, c[1] + 1), (x, 0)), ((F32, ()),), ()),
+        (
+            "while-zero-trips",
+            lambda x: lax.while_loop(lambda c: c[0] > 1e9, lambda c: (c[0] * 2, c[1] + 1), (x, 0)),
+            ((F32, ()),),
+            (),
+        ),
         ("while-collatz", collatz, ((S32, (), 3, 60),), ()),
         ("while-newton", newton, ((F32, (), 1, 9),), ()),
-        ("while-vector-condition", lambda x: lax.while_loop(lambda c: jnp.max(c) < 50, lambda c: c * 1.5, x), ((F32, (17,), 1, 2),), ()),
-        ("while-swap", lambda x, y: lax.fori_loop(0, 7, lambda i, c: (c[1], c[0] + c[1]), (x, y)), (VECTOR, VECTOR), (0, 1)),
-        ("while-rotate-three", lambda x, y, z: lax.fori_loop(0, 4, lambda i, c: (c[1], c[2], c[0]), (x, y, z)), (VECTOR, VECTOR, VECTOR), (0, 1, 2)),
+        (
+            "while-vector-condition",
+            lambda x: lax.while_loop(lambda c: jnp.max(c) < 50, lambda c: c * 1.5, x),
+            ((F32, (17,), 1, 2),),
+            (),
+        ),
+        (
+            "while-swap",
+            lambda x, y: lax.fori_loop(0, 7, lambda i, c: (c[1], c[0] + c[1]), (x, y)),
+            (VECTOR, VECTOR),
+            (0, 1),
+        ),
+        (
+            "while-rotate-three",
+            lambda x, y, z: lax.fori_loop(0, 4, lambda i, c: (c[1], c[2], c[0]), (x, y, z)),
+            (VECTOR, VECTOR, VECTOR),
+            (0, 1, 2),
+        ),
         ("while-captures", lambda x, w: lax.fori_loop(0, 5, lambda i, c: c * w + w[i], x), (VECTOR, VECTOR), (0, 1)),
-        ("while-carry-shift", lambda x: lax.fori_loop(0, 6, lambda i, c: jnp.concatenate([c[1:], c[:1] * 2]), x), (VECTOR,), (0,)),
-        ("fori-update-slice", lambda x: lax.fori_loop(0, 12, lambda i, c: lax.dynamic_update_slice(c, c[i][None] * 2 + i, (i + 1,)), x), (VECTOR,), ()),
-        ("fori-set-row", lambda x: lax.fori_loop(0, 5, lambda i, c: c.at[i].set(c[i - 1] + 1), x), ((F32, (5, 9)),), (0,)),
-        ("fori-read-after-write", lambda x: lax.fori_loop(0, 8, lambda i, c: (c[0].at[i].add(1.0), c[1] + c[0][i]), (x, jnp.float32(0))), (VECTOR,), (0,)),
-        ("nested-fori", lambda x: lax.fori_loop(0, 5, lambda i, c: lax.fori_loop(0, i, lambda j, d: d + j * x, c), x), (VECTOR,), ()),
+        (
+            "while-carry-shift",
+            lambda x: lax.fori_loop(0, 6, lambda i, c: jnp.concatenate([c[1:], c[:1] * 2]), x),
+            (VECTOR,),
+            (0,),
+        ),
+        (
+            "fori-update-slice",
+            lambda x: lax.fori_loop(0, 12, lambda i, c: lax.dynamic_update_slice(c, c[i][None] * 2 + i, (i + 1,)), x),
+            (VECTOR,),
+            (),
+        ),
+        (
+            "fori-set-row",
+            lambda x: lax.fori_loop(0, 5, lambda i, c: c.at[i].set(c[i - 1] + 1), x),
+            ((F32, (5, 9)),),
+            (0,),
+        ),
+        (
+            "fori-read-after-write",
+            lambda x: lax.fori_loop(0, 8, lambda i, c: (c[0].at[i].add(1.0), c[1] + c[0][i]), (x, jnp.float32(0))),
+            (VECTOR,),
+            (0,),
+        ),
+        (
+            "nested-fori",
+            lambda x: lax.fori_loop(0, 5, lambda i, c: lax.fori_loop(0, i, lambda j, d: d + j * x, c), x),
+            (VECTOR,),
+            (),
+        ),
         ("nested-triangular", triangular, ((F32, (9, 9)),), ()),
         ("scan-cumulative", lambda x: lax.scan(lambda c, e: (c + e, c * e), jnp.float32(0), x), (VECTOR,), (0,)),
         ("scan-rnn", rnn, ((F32, (5,)), (F32, (5, 5)), (F32, (12, 5))), (0, 1, 2)),
-        ("scan-reverse", lambda x: lax.scan(lambda c, e: (c * 0.5 + e, c), jnp.float32(1), x, reverse=True), (VECTOR,), (0,)),
+        (
+            "scan-reverse",
+            lambda x: lax.scan(lambda c, e: (c * 0.5 + e, c), jnp.float32(1), x, reverse=True),
+            (VECTOR,),
+            (0,),
+        ),
         ("scan-unrolled", lambda x: lax.scan(lambda c, e: (c + e, c), jnp.float32(1), x, unroll=4), (VECTOR,), (0,)),
         ("scan-no-inputs", lambda x: lax.scan(lambda c, _: (c * 1.1, c[0]), x, None, length=7), (VECTOR,), (0,)),
         ("scan-no-carry", lambda x: lax.scan(lambda c, e: (c, jnp.sin(e)), None, x)[1], (VECTOR,), (0,)),
         ("scan-empty", lambda x: lax.scan(lambda c, e: (c + e.sum(), c), jnp.float32(1), x), ((F32, (0, 3)),), (0,)),
-        ("scan-many-outputs", lambda x: lax.scan(lambda c, e: (c + 1, (c * e, e[0], e > 0)), 0, x), ((F32, (6, 4)),), ()),
-        ("scan-of-scan", lambda x: lax.scan(lambda c, row: lax.scan(lambda d, e: (d + e, d * e), c, row), jnp.float32(0), x), ((F32, (4, 6)),), (0,)),
+        (
+            "scan-many-outputs",
+            lambda x: lax.scan(lambda c, e: (c + 1, (c * e, e[0], e > 0)), 0, x),
+            ((F32, (6, 4)),),
+            (),
+        ),
+        (
+            "scan-of-scan",
+            lambda x: lax.scan(lambda c, row: lax.scan(lambda d, e: (d + e, d * e), c, row), jnp.float32(0), x),
+            ((F32, (4, 6)),),
+            (0,),
+        ),
         ("map", lambda x: lax.map(lambda r: jnp.sum(r) * r, x), ((F32, (7, 5)),), (0,)),
         ("map-batched", lambda x: lax.map(lambda r: jnp.sum(r) * r, x, batch_size=3), ((F32, (7, 5)),), (0,)),
-        ("scan-checkpointed", lambda x: lax.scan(jax.checkpoint(lambda c, e: (jnp.sin(c) * e, c)), x[0], x), (VECTOR,), (0,)),
-        ("vmapped-while", lambda x: jax.vmap(newton)(x), ((F32, (9,), 1, 9),), ()),
-        ("vmapped-scan", lambda x: jax.vmap(lambda r: lax.scan(lambda c, e: (c + e, c * e), 0.0, r))(x), ((F32, (3, 8)),), (0,)),
+        (
+            "scan-checkpointed",
+            lambda x: lax.scan(jax.checkpoint(lambda c, e: (jnp.sin(c) * e, c)), x[0], x),
+            (VECTOR,),
+            (0,),
+        ),
+        ("vmapped-while", jax.vmap(newton), ((F32, (9,), 1, 9),), ()),
+        ("vmapped-scan", jax.vmap(lambda r: lax.scan(lambda c, e: (c + e, c * e), 0.0, r)), ((F32, (3, 8)),), (0,)),
         ("game-of-life", life, ((S32, (12, 12), 0, 1),), ()),
         ("mandelbrot", mandelbrot, ((F32, (16,)), (F32, (12,))), ()),
-    ]  # fmt: skip
+    ]
     for name, function, specs, grad in rows:
-        yield Case(name, function, values(*specs), grad=grad, accumulated=True, tolerance=1e-4 if name == "while-newton" else None, quick=True)
+        yield Case(
+            name,
+            function,
+            values(*specs),
+            grad=grad,
+            accumulated=True,
+            tolerance=1e-4 if name == "while-newton" else None,
+            quick=True,
+        )
     for dtype in DTYPES:
 
         def body(i: Any, c: Any) -> Any:
             return jnp.logical_xor(c, i % 2 == 0) if c.dtype == bool else c + i.astype(c.dtype)
 
-        yield Case(f"carry-{dtype}", lambda x, b=body: lax.fori_loop(0, 5, b, x), values((dtype, (5,))), accumulated=True, eager=False)
-        yield Case(f"carry-scalar-{dtype}", lambda x, b=body: lax.fori_loop(0, 5, b, x), values((dtype, ())), accumulated=True, eager=False)
-        yield Case(f"scan-{dtype}", lambda x: lax.scan(lambda c, e: (e, c), x[0], x), values((dtype, (6, 3))), eager=False)
+        yield Case(
+            f"carry-{dtype}",
+            lambda x, b=body: lax.fori_loop(0, 5, b, x),
+            values((dtype, (5,))),
+            accumulated=True,
+            eager=False,
+        )
+        yield Case(
+            f"carry-scalar-{dtype}",
+            lambda x, b=body: lax.fori_loop(0, 5, b, x),
+            values((dtype, ())),
+            accumulated=True,
+            eager=False,
+        )
+        yield Case(
+            f"scan-{dtype}", lambda x: lax.scan(lambda c, e: (e, c), x[0], x), values((dtype, (6, 3))), eager=False
+        )
 
 
 def collatz(n: Any) -> Any:
     """Steps to reach 1."""
-    return lax.while_loop(lambda c: c[0] > 1, lambda c: (jnp.where(c[0] % 2 == 0, c[0] // 2, 3 * c[0] + 1), c[1] + 1), (n, 0))
+    return lax.while_loop(
+        lambda c: c[0] > 1, lambda c: (jnp.where(c[0] % 2 == 0, c[0] // 2, 3 * c[0] + 1), c[1] + 1), (n, 0)
+    )
 
 
 def newton(x: Any) -> Any:
     """The square root by iteration until it settles, at most 50 times."""
     start = (x, x * 0 + 2 * x + 1, 0)
-    return lax.while_loop(lambda c: (jnp.abs(c[0] - c[1]) > 1e-5 * c[0]) & (c[2] < 50), lambda c: (0.5 * (c[0] + x / c[0]), c[0], c[2] + 1), start)[0]
+    return lax.while_loop(
+        lambda c: (jnp.abs(c[0] - c[1]) > 1e-5 * c[0]) & (c[2] < 50),
+        lambda c: (0.5 * (c[0] + x / c[0]), c[0], c[2] + 1),
+        start,
+    )[0]
 
 
 def triangular(m: Any) -> Any:
@@ -120,20 +224,25 @@ def mandelbrot(x: Any, y: Any) -> Any:
     return lax.fori_loop(0, 30, step, (zeros, zeros, zeros.astype(jnp.int32)))[2]
 
 
+def then_vectors(first: Any, count: int) -> Inputs:
+    """The given argument, then random vectors."""
+    return lambda generator: [first, *(draw(generator, *VECTOR) for _ in range(count))]
+
+
 def branches() -> Iterator[Case]:
     """cond and switch: predicates, indices out of range, operands, nesting, inside loops and vmap."""
     for flag in (True, False):
         yield Case(
             f"cond-{flag}",
             lambda p, x: lax.cond(p, lambda a: jnp.sin(a) * 2, lambda a: a - 1, x),
-            lambda g, f=flag: (np.bool_(f), g.normal(size=17).astype(np.float32)),
+            then_vectors(np.bool_(flag), 1),
             grad=(1,),
             quick=True,
         )
         yield Case(
             f"cond-several-{flag}",
             lambda p, x, y: lax.cond(p, lambda: (x, y + 1, 3), lambda: (y, x * 2, 4)),
-            lambda g, f=flag: (np.bool_(f), g.normal(size=17).astype(np.float32), g.normal(size=17).astype(np.float32)),
+            then_vectors(np.bool_(flag), 2),
             grad=(1, 2),
             quick=True,
         )
@@ -141,17 +250,49 @@ def branches() -> Iterator[Case]:
         yield Case(
             f"switch-{index}",
             lambda i, x: lax.switch(i, [jnp.sin, lambda a: a * 2, lambda a: a[::-1]], x),
-            lambda g, i=index: (np.int32(i), g.normal(size=17).astype(np.float32)),
+            then_vectors(np.int32(index), 1),
             grad=(1,),
             quick=True,
         )
     yield Case("cond-of-constant", lambda x: lax.cond(True, jnp.sin, jnp.cos, x), values(VECTOR), grad=(0,))
-    yield Case("cond-nested", lambda p, q, x: lax.cond(p, lambda: lax.cond(q, lambda: x, lambda: -x), lambda: x * 2), values((PRED, ()), (PRED, ()), VECTOR), grad=(2,))
-    yield Case("cond-in-loop", lambda x: lax.fori_loop(0, 9, lambda i, c: lax.cond(i % 2 == 0, lambda v: v + i, lambda v: v * 0.5, c), x), values(VECTOR), grad=(0,))
-    yield Case("loop-in-cond", lambda p, x: lax.cond(p, lambda: lax.fori_loop(0, 5, lambda i, c: c * 1.1, x), lambda: x), values((PRED, ()), VECTOR), grad=(1,), accumulated=True)
-    yield Case("switch-in-scan", lambda i, x: lax.scan(lambda c, k: (lax.switch(k, [jnp.sin, jnp.cos, jnp.tanh], c), c), x, i), values((S32, (8,), 0, 2), VECTOR), grad=(1,), accumulated=True)
-    yield Case("vmapped-cond", lambda p, x: jax.vmap(lambda q, v: lax.cond(q, jnp.sin, jnp.cos, v))(p, x), values((PRED, (9,)), (F32, (9, 3))), grad=(1,))
-    yield Case("switch-20-branches", lambda i, x: lax.switch(i, [lambda v, k=k: v * k + jnp.sin(v) for k in range(20)], x), values((S32, (), 0, 19), VECTOR), quick=True)
+    yield Case(
+        "cond-nested",
+        lambda p, q, x: lax.cond(p, lambda: lax.cond(q, lambda: x, lambda: -x), lambda: x * 2),
+        values((PRED, ()), (PRED, ()), VECTOR),
+        grad=(2,),
+    )
+    yield Case(
+        "cond-in-loop",
+        lambda x: lax.fori_loop(0, 9, lambda i, c: lax.cond(i % 2 == 0, lambda v: v + i, lambda v: v * 0.5, c), x),
+        values(VECTOR),
+        grad=(0,),
+    )
+    yield Case(
+        "loop-in-cond",
+        lambda p, x: lax.cond(p, lambda: lax.fori_loop(0, 5, lambda i, c: c * 1.1, x), lambda: x),
+        values((PRED, ()), VECTOR),
+        grad=(1,),
+        accumulated=True,
+    )
+    yield Case(
+        "switch-in-scan",
+        lambda i, x: lax.scan(lambda c, k: (lax.switch(k, [jnp.sin, jnp.cos, jnp.tanh], c), c), x, i),
+        values((S32, (8,), 0, 2), VECTOR),
+        grad=(1,),
+        accumulated=True,
+    )
+    yield Case(
+        "vmapped-cond",
+        jax.vmap(lambda q, v: lax.cond(q, jnp.sin, jnp.cos, v)),
+        values((PRED, (9,)), (F32, (9, 3))),
+        grad=(1,),
+    )
+    yield Case(
+        "switch-20-branches",
+        lambda i, x: lax.switch(i, [lambda v, k=k: v * k + jnp.sin(v) for k in range(20)], x),
+        values((S32, (), 0, 19), VECTOR),
+        quick=True,
+    )
     for dtype in (*FLOATS, S32, PRED):
         yield Case(
             f"cond-{dtype}",
@@ -161,81 +302,4 @@ def branches() -> Iterator[Case]:
         )
 
 
-def calls() -> Iterator[Case]:
-    """Functions of functions: nested jit, custom rules, checkpoints, transformations."""
-    inner = jax.jit(lambda x: jnp.sin(x) * 2)
-
-    @jax.custom_jvp
-    def softened(x: Any) -> Any:
-        return jnp.log1p(jnp.exp(x))
-
-    softened.defjvps(lambda t, _, x: t * jax.nn.sigmoid(x))
-
-    @jax.custom_vjp
-    def clipped(x: Any) -> Any:
-        return x * 3
-
-    clipped.defvjp(lambda x: (x * 3, x), lambda x, g: (jnp.clip(g, -0.1, 0.1) * jnp.sign(x),))
-
-    def energy(x: Any) -> Any:
-        return jnp.sum(jnp.sin(x) * x**2)
-
-    rows: list[tuple[str, Callable[..., Any], tuple[tuple[Any, ...], ...], tuple[int, ...]]] = [
-        ("nested-jit", lambda x: inner(inner(x)) + inner(x + 1), (VECTOR,), (0,)),
-        ("same-call-twice", lambda x: inner(x) + inner(x), (VECTOR,), (0,)),
-        ("custom-jvp", softened, (VECTOR,), (0,)),
-        ("custom-vjp", clipped, (VECTOR,), (0,)),
-        ("checkpoint", jax.checkpoint(lambda x: jnp.sin(jnp.sin(jnp.sin(x)))), (VECTOR,), (0,)),
-        ("stop-gradient", lambda x: x * lax.stop_gradient(x), (VECTOR,), (0,)),
-        ("optimization-barrier", lambda x, y: lax.optimization_barrier((x + 1, y * 2)), (VECTOR, VECTOR), ()),
-        ("grad", jax.grad(energy), (VECTOR,), (0,)),
-        ("hessian", jax.hessian(energy), ((F32, (5,)),), ()),
-        ("jacobian", jax.jacobian(lambda x: jnp.outer(x, jnp.sin(x))), ((F32, (5,)),), ()),
-        ("jvp", lambda x, t: jax.jvp(energy, (x,), (t,)), (VECTOR, VECTOR), ()),
-        ("vmap-grad", jax.vmap(jax.grad(energy)), ((F32, (4, 5)),), ()),
-        ("vmap-in-axes", jax.vmap(lambda a, b: a * b.sum(), in_axes=(0, 1), out_axes=1), ((F32, (4, 5)), (F32, (3, 4))), (0, 1)),
-        ("runge-kutta", runge_kutta, ((F32, (3,)),), (0,)),
-        ("mixed-precision", lambda x, w: (x.astype(BF16) @ w.astype(BF16)).astype(F32).sum(), ((F32, (9, 16)), (F32, (16, 5))), ()),
-        ("identity", lambda x: x, (VECTOR,), ()),
-        ("same-result-twice", lambda x: (x + 1, x + 1, x), (VECTOR,), ()),
-        ("swap-arguments", lambda x, y: (y, x), (VECTOR, VECTOR), ()),
-        ("unused-argument", lambda x, y: x * 2, (VECTOR, VECTOR), ()),
-        ("no-results", lambda x: (), (VECTOR,), ()),
-        ("result-is-constant", lambda x: jnp.arange(5), (VECTOR,), ()),
-        ("nested-tree", lambda x: {"a": [x, (x * 2, None)], "b": {"c": x.sum()}}, (VECTOR,), ()),
-    ]
-    for name, function, specs, grad in rows:
-        yield Case(name, function, values(*specs), grad=grad, accumulated=True, tolerance=3e-2 if name == "mixed-precision" else None, quick=True)
-    yield Case("no-arguments", lambda: (jnp.arange(4) * 2, jnp.sin(jnp.float32(1))), quick=True)
-    many = [(F32, (k % 3 + 1,)) for k in range(200)]
-    yield Case("200-arguments", lambda *xs: (sum(x[0] for x in xs), xs[7] * 2, xs[199]), values(*many), accumulated=True, eager=False, quick=True)
-    yield Case("200-results", lambda x: tuple(x + k for k in range(200)), values(VECTOR), eager=False, quick=True)
-    yield Case("long-chain", lambda x: chain(x, 200), values((F32, (33,))), accumulated=True, eager=False)
-    yield Case("pairwise-difference-energy", lambda x: jnp.sum(jnp.exp(-((x[:, None] - x[None, :]) ** 2))), values((F32, (65,))), grad=(0,), accumulated=True)
-    yield Case("dropout-mask", lambda x, bits: jnp.where(bits < np.uint32(1 << 31), x / 0.5, 0), values(VECTOR, (U32, (17,))), grad=(0,))
-    yield Case("histogram-by-comparison", lambda x: jnp.sum((x[:, None] // 10) == jnp.arange(10), 0), fixed(np.arange(100, dtype=np.int32)))
-
-
-def runge_kutta(state: Any) -> Any:
-    """Ten unrolled steps of the Lorenz system."""
-
-    def slope(s: Any) -> Any:
-        return jnp.stack([10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 8 / 3 * s[2]])
-
-    for _ in range(10):
-        k1 = slope(state)
-        k2 = slope(state + 0.005 * k1)
-        k3 = slope(state + 0.005 * k2)
-        k4 = slope(state + 0.01 * k3)
-        state = state + 0.01 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return state
-
-
-def chain(x: Any, length: int) -> Any:
-    """A long straight line of small operations."""
-    for k in range(length):
-        x = jnp.cos(x) + x * 0.5 if k % 2 else jnp.sin(x) - 0.1
-    return x
-
-
-CASES = [*loops(), *branches(), *calls()]
+CASES = [*loops(), *branches()]

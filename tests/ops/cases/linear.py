@@ -15,11 +15,28 @@ from tests.ops.harness import BF16, F16, F32, FLOATS, INTEGERS, S8, S32, Case, v
 
 def products() -> Iterator[Case]:
     """dot_general: sizes, layouts, batches, several contracted dimensions, none."""
-    sizes = [(1, 1, 1), (1, 7, 1), (3, 17, 5), (4, 4, 4), (16, 16, 16), (1, 300, 257), (257, 300, 1), (64, 64, 64), (65, 33, 129), (128, 1000, 30), (300, 3, 400)]
+    sizes = [
+        (1, 1, 1),
+        (1, 7, 1),
+        (3, 17, 5),
+        (4, 4, 4),
+        (16, 16, 16),
+        (1, 300, 257),
+        (257, 300, 1),
+        (64, 64, 64),
+        (65, 33, 129),
+        (128, 1000, 30),
+        (300, 3, 400),
+    ]
     for m, k, n in sizes:
         yield Case(
-            f"matmul-{m}x{k}x{n}", lambda x, y: x @ y, values((F32, (m, k)), (F32, (k, n))), grad=(0, 1), accumulated=True, quick=m * n < 5000
-        )  # fmt: skip
+            f"matmul-{m}x{k}x{n}",
+            lambda x, y: x @ y,
+            values((F32, (m, k)), (F32, (k, n))),
+            grad=(0, 1),
+            accumulated=True,
+            quick=m * n < 5000,
+        )
     for name, m, k, n in (("no-rows", 0, 3, 4), ("no-depth", 3, 0, 4), ("no-columns", 3, 4, 0)):
         yield Case(f"matmul-{name}", lambda x, y: x @ y, values((F32, (m, k)), (F32, (k, n))), quick=True)
     einsums = [
@@ -52,10 +69,31 @@ def products() -> Iterator[Case]:
             accumulated=True,
             quick=True,
         )
-    yield Case("einsum-three", lambda x, y, z: jnp.einsum("ij,jk,kl->il", x, y, z), values((F32, (3, 5)), (F32, (5, 7)), (F32, (7, 2))), grad=(0, 1, 2), accumulated=True)
+    yield Case(
+        "einsum-three",
+        lambda x, y, z: jnp.einsum("ij,jk,kl->il", x, y, z),
+        values((F32, (3, 5)), (F32, (5, 7)), (F32, (7, 2))),
+        grad=(0, 1, 2),
+        accumulated=True,
+    )
     for dtype in FLOATS:
-        yield Case(f"matmul-{dtype}", lambda x, y: x @ y, values((dtype, (33, 65)), (dtype, (65, 17))), grad=(0, 1), accumulated=True, eager=False, quick=True)
-        yield Case(f"matmul-batched-{dtype}", lambda x, y: x @ y, values((dtype, (3, 9, 20)), (dtype, (3, 20, 7))), grad=(0, 1), accumulated=True, eager=False)
+        yield Case(
+            f"matmul-{dtype}",
+            lambda x, y: x @ y,
+            values((dtype, (33, 65)), (dtype, (65, 17))),
+            grad=(0, 1),
+            accumulated=True,
+            eager=False,
+            quick=True,
+        )
+        yield Case(
+            f"matmul-batched-{dtype}",
+            lambda x, y: x @ y,
+            values((dtype, (3, 9, 20)), (dtype, (3, 20, 7))),
+            grad=(0, 1),
+            accumulated=True,
+            eager=False,
+        )
     for dtype in INTEGERS:
         yield Case(f"matmul-{dtype}", lambda x, y: x @ y, values((dtype, (9, 20)), (dtype, (20, 7))), eager=False)
     for dtype in (BF16, F16, S8):
@@ -68,21 +106,83 @@ def products() -> Iterator[Case]:
             quick=True,
         )
     for precision in (lax.Precision.HIGH, lax.Precision.HIGHEST):
-        yield Case(f"matmul-precision-{precision}", lambda x, y, p=precision: jnp.matmul(x, y, precision=p), values((F32, (9, 20)), (F32, (20, 7))), accumulated=True)
-    yield Case("matmul-of-transposed", lambda x, y: x.T @ y.T, values((F32, (20, 9)), (F32, (7, 20))), grad=(0, 1), accumulated=True, quick=True)
-    yield Case("matmul-of-computed", lambda x, y: jnp.tanh(jnp.sin(x) @ (y * 2) + 1), values((F32, (9, 20)), (F32, (20, 7))), grad=(0, 1), accumulated=True, quick=True)
-    yield Case("matmul-of-slices", lambda x: x[:7, 1::2] @ x[3:13, :7].T @ x[:10], values((F32, (13, 15))), grad=(0,), accumulated=True)
-    yield Case("matmul-of-broadcast", lambda x, y: jnp.broadcast_to(x, (3, 4, 5)) @ y, values((F32, (4, 5)), (F32, (3, 5, 6))), grad=(0, 1), accumulated=True)
+        yield Case(
+            f"matmul-precision-{precision}",
+            lambda x, y, p=precision: jnp.matmul(x, y, precision=p),
+            values((F32, (9, 20)), (F32, (20, 7))),
+            accumulated=True,
+        )
+    yield Case(
+        "matmul-of-transposed",
+        lambda x, y: x.T @ y.T,
+        values((F32, (20, 9)), (F32, (7, 20))),
+        grad=(0, 1),
+        accumulated=True,
+        quick=True,
+    )
+    yield Case(
+        "matmul-of-computed",
+        lambda x, y: jnp.tanh(jnp.sin(x) @ (y * 2) + 1),
+        values((F32, (9, 20)), (F32, (20, 7))),
+        grad=(0, 1),
+        accumulated=True,
+        quick=True,
+    )
+    yield Case(
+        "matmul-of-slices",
+        lambda x: x[:7, 1::2] @ x[3:13, :7].T @ x[:10],
+        values((F32, (13, 15))),
+        grad=(0,),
+        accumulated=True,
+    )
+    yield Case(
+        "matmul-of-broadcast",
+        lambda x, y: jnp.broadcast_to(x, (3, 4, 5)) @ y,
+        values((F32, (4, 5)), (F32, (3, 5, 6))),
+        grad=(0, 1),
+        accumulated=True,
+    )
     yield Case("matmul-of-itself", lambda x: x @ x.T, values((F32, (17, 17))), grad=(0,), accumulated=True)
-    yield Case("matmul-chain-4x4", lambda x: x @ x @ x @ x, values((F32, (4, 4))), grad=(0,), accumulated=True, quick=True)
-    yield Case("tensordot", lambda x, y: jnp.tensordot(x, y, axes=2), values((F32, (3, 4, 5)), (F32, (4, 5, 6))), grad=(0, 1), accumulated=True)
+    yield Case(
+        "matmul-chain-4x4", lambda x: x @ x @ x @ x, values((F32, (4, 4))), grad=(0,), accumulated=True, quick=True
+    )
+    yield Case(
+        "tensordot",
+        lambda x, y: jnp.tensordot(x, y, axes=2),
+        values((F32, (3, 4, 5)), (F32, (4, 5, 6))),
+        grad=(0, 1),
+        accumulated=True,
+    )
     yield Case("vdot", jnp.vdot, values((F32, (9, 5)), (F32, (9, 5))), grad=(0, 1), accumulated=True)
-    yield Case("matrix-power", lambda x: jnp.linalg.matrix_power(x, 5), values((F32, (6, 6), -0.5, 0.5)), accumulated=True)
-    yield Case("attention", attention, values(*[(F32, (2, 33, 4, 16))] * 3), grad=(0, 1, 2), accumulated=True, quick=True)
+    yield Case(
+        "matrix-power", lambda x: jnp.linalg.matrix_power(x, 5), values((F32, (6, 6), -0.5, 0.5)), accumulated=True
+    )
+    yield Case(
+        "attention", attention, values(*[(F32, (2, 33, 4, 16))] * 3), grad=(0, 1, 2), accumulated=True, quick=True
+    )
     yield Case("attention-bfloat16", attention, values(*[(BF16, (2, 9, 2, 16))] * 3), accumulated=True, tolerance=6e-2)
-    yield Case("dense-layers", dense_layers, values((F32, (8, 20)), (F32, (20, 30)), (F32, (30,)), (F32, (30, 5))), grad=(1, 2, 3), accumulated=True, quick=True)
-    yield Case("vmapped-matvec", lambda m, v: jax.vmap(lambda a, b: a @ b)(m, v), values((F32, (5, 9, 7)), (F32, (5, 7))), grad=(0, 1), accumulated=True)
-    yield Case("vmap-of-vmap-product", lambda x, y: jax.vmap(jax.vmap(jnp.dot, (None, 0)), (0, None))(x, y), values((F32, (5, 9)), (F32, (7, 9))), grad=(0, 1), accumulated=True)
+    yield Case(
+        "dense-layers",
+        dense_layers,
+        values((F32, (8, 20)), (F32, (20, 30)), (F32, (30,)), (F32, (30, 5))),
+        grad=(1, 2, 3),
+        accumulated=True,
+        quick=True,
+    )
+    yield Case(
+        "vmapped-matvec",
+        jax.vmap(lambda a, b: a @ b),
+        values((F32, (5, 9, 7)), (F32, (5, 7))),
+        grad=(0, 1),
+        accumulated=True,
+    )
+    yield Case(
+        "vmap-of-vmap-product",
+        jax.vmap(jax.vmap(jnp.dot, (None, 0)), (0, None)),
+        values((F32, (5, 9)), (F32, (7, 9))),
+        grad=(0, 1),
+        accumulated=True,
+    )
 
 
 def attention(q: Any, k: Any, v: Any) -> Any:
@@ -116,7 +216,12 @@ def convolutions() -> Iterator[Case]:
         ("negative-padding", {"padding": ((-1, 0), (1, -2))}, picture, kernel),
         ("kernel-dilation", {"rhs_dilation": (2, 3)}, picture, kernel),
         ("input-dilation", {"lhs_dilation": (2, 3), "padding": ((1, 2), (2, 1))}, picture, kernel),
-        ("both-dilations", {"lhs_dilation": (2, 1), "rhs_dilation": (1, 2), "padding": ((2, 2), (2, 2))}, picture, kernel),
+        (
+            "both-dilations",
+            {"lhs_dilation": (2, 1), "rhs_dilation": (1, 2), "padding": ((2, 2), (2, 2))},
+            picture,
+            kernel,
+        ),
         ("groups", {"feature_group_count": 2}, picture, (3, 3, 2, 6)),
         ("depthwise", {"feature_group_count": 4}, picture, (3, 3, 1, 4)),
         ("depthwise-multiplier", {"feature_group_count": 4, "window_strides": (2, 2)}, picture, (3, 3, 1, 8)),
@@ -127,20 +232,58 @@ def convolutions() -> Iterator[Case]:
         ("full-size", {"padding": "VALID"}, picture, (9, 11, 4, 3)),
         ("one-channel", {}, (2, 9, 11, 1), (3, 3, 1, 16)),
         ("nchw", {"dimension_numbers": ("NCHW", "OIHW", "NCHW")}, (2, 4, 9, 11), (6, 4, 3, 3)),
-        ("nchw-strided", {"dimension_numbers": ("NCHW", "OIHW", "NCHW"), "window_strides": (2, 2)}, (2, 4, 9, 11), (6, 4, 3, 3)),
+        (
+            "nchw-strided",
+            {"dimension_numbers": ("NCHW", "OIHW", "NCHW"), "window_strides": (2, 2)},
+            (2, 4, 9, 11),
+            (6, 4, 3, 3),
+        ),
         ("mixed-layout", {"dimension_numbers": ("NCHW", "HWIO", "NHWC")}, (2, 4, 9, 11), kernel),
         ("hwnc-layout", {"dimension_numbers": ("HWNC", "HWOI", "HWNC")}, (9, 11, 2, 4), (3, 3, 6, 4)),
         ("wide", {}, (1, 16, 16, 32), (3, 3, 32, 64)),
     ]
     for name, options, x, k in rows:
-        yield Case(f"conv-{name}", convolution(**options), values((F32, x), (F32, k)), grad=(0, 1), accumulated=True, quick=True)
+        yield Case(
+            f"conv-{name}",
+            convolution(**options),
+            values((F32, x), (F32, k)),
+            grad=(0, 1),
+            accumulated=True,
+            quick=True,
+        )
     one = {"window_strides": (1,), "dimension_numbers": ("NWC", "WIO", "NWC")}
     three = {"window_strides": (1, 2, 1), "dimension_numbers": ("NDHWC", "DHWIO", "NDHWC")}
-    yield Case("conv-1d", convolution(**one), values((F32, (3, 40, 5)), (F32, (7, 5, 8))), grad=(0, 1), accumulated=True)
-    yield Case("conv-1d-causal", convolution(**one, rhs_dilation=(2,), padding=((4, 0),)), values((F32, (3, 40, 5)), (F32, (3, 5, 8))), grad=(0, 1), accumulated=True)
-    yield Case("conv-3d", convolution(**three), values((F32, (2, 5, 6, 7, 3)), (F32, (2, 3, 3, 3, 4))), grad=(0, 1), accumulated=True)
-    yield Case("conv-0d", convolution(window_strides=(), padding=(), dimension_numbers=("NC", "IO", "NC")), values((F32, (5, 4)), (F32, (4, 3))), accumulated=True)
-    yield Case("conv-transpose", lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME"), values((F32, (2, 5, 6, 4)), (F32, (3, 3, 4, 3))), grad=(0, 1), accumulated=True, quick=True)
+    yield Case(
+        "conv-1d", convolution(**one), values((F32, (3, 40, 5)), (F32, (7, 5, 8))), grad=(0, 1), accumulated=True
+    )
+    yield Case(
+        "conv-1d-causal",
+        convolution(**one, rhs_dilation=(2,), padding=((4, 0),)),
+        values((F32, (3, 40, 5)), (F32, (3, 5, 8))),
+        grad=(0, 1),
+        accumulated=True,
+    )
+    yield Case(
+        "conv-3d",
+        convolution(**three),
+        values((F32, (2, 5, 6, 7, 3)), (F32, (2, 3, 3, 3, 4))),
+        grad=(0, 1),
+        accumulated=True,
+    )
+    yield Case(
+        "conv-0d",
+        convolution(window_strides=(), padding=(), dimension_numbers=("NC", "IO", "NC")),
+        values((F32, (5, 4)), (F32, (4, 3))),
+        accumulated=True,
+    )
+    yield Case(
+        "conv-transpose",
+        lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME"),
+        values((F32, (2, 5, 6, 4)), (F32, (3, 3, 4, 3))),
+        grad=(0, 1),
+        accumulated=True,
+        quick=True,
+    )
     yield Case("conv-empty-batch", convolution(), values((F32, (0, 9, 11, 4)), (F32, kernel)))
     yield Case("conv-no-input-features", convolution(), values((F32, (2, 9, 11, 0)), (F32, (3, 3, 0, 6))))
     for dtype in (*FLOATS, S32, S8):
@@ -152,12 +295,48 @@ def convolutions() -> Iterator[Case]:
             accumulated=True,
             eager=False,
         )
-    yield Case("conv-bfloat16-to-float32", convolution(preferred_element_type=F32), values((BF16, (2, 7, 8, 3)), (BF16, (3, 3, 3, 4))), accumulated=True)
-    yield Case("convolve-signal", lambda x, y: jnp.convolve(x, y, mode="full"), values((F32, (100,)), (F32, (9,))), grad=(0, 1), accumulated=True)
-    yield Case("correlate-signal", lambda x, y: jnp.correlate(x, y, mode="same"), values((F32, (100,)), (F32, (9,))), grad=(0, 1), accumulated=True)
-    yield Case("conv-bias-relu-pool", network, values((F32, (2, 8, 8, 3)), (F32, (3, 3, 3, 5)), (F32, (5,))), grad=(0, 1, 2), accumulated=True, quick=True)
-    yield Case("vmapped-conv", lambda x, k: jax.vmap(convolution())(x, k), values((F32, (3, 2, 7, 7, 2)), (F32, (3, 3, 3, 2, 4))), grad=(0, 1), accumulated=True)
-    yield Case("conv-patches", lambda x: lax.conv_general_dilated_patches(x, (3, 3), (2, 2), "VALID"), values((F32, (2, 3, 9, 9))), grad=(0,), accumulated=True)
+    yield Case(
+        "conv-bfloat16-to-float32",
+        convolution(preferred_element_type=F32),
+        values((BF16, (2, 7, 8, 3)), (BF16, (3, 3, 3, 4))),
+        accumulated=True,
+    )
+    yield Case(
+        "convolve-signal",
+        lambda x, y: jnp.convolve(x, y, mode="full"),
+        values((F32, (100,)), (F32, (9,))),
+        grad=(0, 1),
+        accumulated=True,
+    )
+    yield Case(
+        "correlate-signal",
+        lambda x, y: jnp.correlate(x, y, mode="same"),
+        values((F32, (100,)), (F32, (9,))),
+        grad=(0, 1),
+        accumulated=True,
+    )
+    yield Case(
+        "conv-bias-relu-pool",
+        network,
+        values((F32, (2, 8, 8, 3)), (F32, (3, 3, 3, 5)), (F32, (5,))),
+        grad=(0, 1, 2),
+        accumulated=True,
+        quick=True,
+    )
+    yield Case(
+        "vmapped-conv",
+        jax.vmap(convolution()),
+        values((F32, (3, 2, 7, 7, 2)), (F32, (3, 3, 3, 2, 4))),
+        grad=(0, 1),
+        accumulated=True,
+    )
+    yield Case(
+        "conv-patches",
+        lambda x: lax.conv_general_dilated_patches(x, (3, 3), (2, 2), "VALID"),
+        values((F32, (2, 3, 9, 9))),
+        grad=(0,),
+        accumulated=True,
+    )
 
 
 def network(x: Any, kernel: Any, bias: Any) -> Any:

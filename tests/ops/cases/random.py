@@ -45,7 +45,12 @@ def approximate() -> Iterator[Case]:
         ("uniform", lambda k: jax.random.uniform(k, (1025,), minval=-3, maxval=5)),
         ("uniform-scalar", jax.random.uniform),
         ("normal", lambda k: jax.random.normal(k, (33, 31))),
-        ("normal-in-loop", lambda k: jax.lax.scan(lambda c, i: (c, jax.random.normal(jax.random.fold_in(c, i), (3,))), k, np.arange(5))[1]),
+        (
+            "normal-in-loop",
+            lambda k: jax.lax.scan(
+                lambda c, i: (c, jax.random.normal(jax.random.fold_in(c, i), (3,))), k, np.arange(5)
+            )[1],
+        ),
         ("truncated-normal", lambda k: jax.random.truncated_normal(k, -2, 2, (101,))),
         ("exponential", lambda k: jax.random.exponential(k, (101,))),
         ("laplace", lambda k: jax.random.laplace(k, (101,))),
@@ -56,14 +61,29 @@ def approximate() -> Iterator[Case]:
         ("glorot", lambda k: jax.nn.initializers.glorot_uniform()(k, (17, 9), np.float32)),
         ("he-normal", lambda k: jax.nn.initializers.he_normal()(k, (17, 9), np.float32)),
         ("dropout", lambda k: jnp.where(jax.random.bernoulli(k, 0.5, (64,)), jnp.arange(64.0) / 0.5, 0)),
-        ("multivariate-normal-by-hand", lambda k: jax.random.normal(k, (50, 3)) @ jnp.array([[1.0, 0, 0], [0.5, 1, 0], [0.1, 0.2, 1]])),
+        (
+            "multivariate-normal-by-hand",
+            lambda k: jax.random.normal(k, (50, 3)) @ jnp.array([[1.0, 0, 0], [0.5, 1, 0], [0.1, 0.2, 1]]),
+        ),
     ]
     for name, function in rows:
         # Distributions with a pole amplify a last-bit difference in the logarithm.
         yield Case(f"random-{name}", function, fixed(KEY), accumulated=True, quick=True)
     for dtype in FLOATS:
-        yield Case(f"random-uniform-{dtype}", lambda k, d=dtype: jax.random.uniform(k, (77,), d), fixed(KEY), accumulated=True, eager=False)
-        yield Case(f"random-normal-{dtype}", lambda k, d=dtype: jax.random.normal(k, (77,), d), fixed(KEY), accumulated=True, eager=False)
+        yield Case(
+            f"random-uniform-{dtype}",
+            lambda k, d=dtype: jax.random.uniform(k, (77,), d),
+            fixed(KEY),
+            accumulated=True,
+            eager=False,
+        )
+        yield Case(
+            f"random-normal-{dtype}",
+            lambda k, d=dtype: jax.random.normal(k, (77,), d),
+            fixed(KEY),
+            accumulated=True,
+            eager=False,
+        )
     logits = np.linspace(-2, 2, 40, dtype=np.float32).reshape(4, 10)
     yield Case("random-categorical", lambda k, x: jax.random.categorical(k, x, axis=-1), fixed(KEY, logits), quick=True)
     yield Case("random-categorical-many", lambda k, x: jax.random.categorical(k, x, shape=(25, 4)), fixed(KEY, logits))
@@ -72,10 +92,25 @@ def approximate() -> Iterator[Case]:
 
 def implementations() -> Iterator[Case]:
     """Keys of the default generator made, used and unwrapped inside the program."""
-    yield Case("random-new-style-key", lambda s: jax.random.normal(jax.random.key(s), (9,)), fixed(np.uint32(7)), accumulated=True, quick=True)
-    yield Case("random-seed-types", lambda s, t: (jax.random.PRNGKey(s), jax.random.PRNGKey(t)), fixed(S32.type(-3), U32.type(2**32 - 1)))
+    yield Case(
+        "random-new-style-key",
+        lambda s: jax.random.normal(jax.random.key(s), (9,)),
+        fixed(np.uint32(7)),
+        accumulated=True,
+        quick=True,
+    )
+    yield Case(
+        "random-seed-types",
+        lambda s, t: (jax.random.PRNGKey(s), jax.random.PRNGKey(t)),
+        fixed(S32.type(-3), U32.type(2**32 - 1)),
+    )
     for dtype in (F32, BF16, F16, S8):
-        yield Case(f"random-bits-as-{dtype}", lambda k, d=dtype: jax.random.bits(k, (9,), np.uint32).astype(d), fixed(KEY), eager=False)
+        yield Case(
+            f"random-bits-as-{dtype}",
+            lambda k, d=dtype: jax.random.bits(k, (9,), np.uint32).astype(d),
+            fixed(KEY),
+            eager=False,
+        )
 
 
 CASES = [*exact(), *approximate(), *implementations()]

@@ -21,9 +21,31 @@ def over_axes() -> Iterator[Case]:
     for count in range(1, 4):
         for axes in itertools.combinations(range(3), count):
             name = "".join(map(str, axes))
-            yield Case(f"sum-axes-{name}", lambda x, a=axes: jnp.sum(x, a), values(CUBE), grad=(0,), accumulated=True, quick=True)
+            yield Case(
+                f"sum-axes-{name}",
+                lambda x, a=axes: jnp.sum(x, a),
+                values(CUBE),
+                grad=(0,),
+                accumulated=True,
+                quick=True,
+            )
             yield Case(f"max-axes-{name}", lambda x, a=axes: jnp.max(x, a), values(CUBE), grad=(0,), quick=True)
-    for shape in ((1,), (3,), (17,), (1000,), (1025,), (100_003,), (3, 1), (1, 3), (1000, 3), (3, 1000), (257, 129), (2, 70_000), (70_000, 2), (600, 700)):
+    for shape in (
+        (1,),
+        (3,),
+        (17,),
+        (1000,),
+        (1025,),
+        (100_003,),
+        (3, 1),
+        (1, 3),
+        (1000, 3),
+        (3, 1000),
+        (257, 129),
+        (2, 70_000),
+        (70_000, 2),
+        (600, 700),
+    ):
         name = "x".join(map(str, shape))
         yield Case(
             f"sum-{name}",
@@ -36,7 +58,11 @@ def over_axes() -> Iterator[Case]:
         )
     for shape in ((0,), (0, 3), (3, 0)):
         name = "x".join(map(str, shape))
-        yield Case(f"sum-empty-{name}", lambda x: (jnp.sum(x), jnp.sum(x, 0), jnp.prod(x, 0), jnp.any(x > 0, 0)), values((F32, shape)))
+        yield Case(
+            f"sum-empty-{name}",
+            lambda x: (jnp.sum(x), jnp.sum(x, 0), jnp.prod(x, 0), jnp.any(x > 0, 0)),
+            values((F32, shape)),
+        )
 
 
 def kinds() -> Iterator[Case]:
@@ -53,10 +79,24 @@ def kinds() -> Iterator[Case]:
                 eager=False,
                 quick=dtype in (F32, S32, BF16),
             )
-        yield Case(f"prod-{dtype}", lambda x: (jnp.prod(x, 0), jnp.prod(x, 1)), values((dtype, (9, 11), -3, 3)), accumulated=True, eager=False)
-        yield Case(f"argmax-{dtype}", lambda x: (jnp.argmax(x), jnp.argmax(x, 0), jnp.argmin(x, 1)), values((dtype, (19, 45), -9, 9)), eager=False, quick=True)
+        yield Case(
+            f"prod-{dtype}",
+            lambda x: (jnp.prod(x, 0), jnp.prod(x, 1)),
+            values((dtype, (9, 11), -3, 3)),
+            accumulated=True,
+            eager=False,
+        )
+        yield Case(
+            f"argmax-{dtype}",
+            lambda x: (jnp.argmax(x), jnp.argmax(x, 0), jnp.argmin(x, 1)),
+            values((dtype, (19, 45), -9, 9)),
+            eager=False,
+            quick=True,
+        )
     yield Case("sum-pred", lambda x: (jnp.sum(x), jnp.sum(x, 0), jnp.mean(x, 1)), values((PRED, (19, 45))))
-    yield Case("any-all", lambda x: (jnp.any(x), jnp.all(x), jnp.any(x, 0), jnp.all(x, 1)), values((PRED, (3, 5))), quick=True)
+    yield Case(
+        "any-all", lambda x: (jnp.any(x), jnp.all(x), jnp.any(x, 0), jnp.all(x, 1)), values((PRED, (3, 5))), quick=True
+    )
     for dtype in (S32, U32):
         yield Case(
             f"reduce-bitwise-{dtype}",
@@ -70,10 +110,21 @@ def kinds() -> Iterator[Case]:
             fixed(specials(dtype)),
             eager=False,
         )
-    yield Case("argmax-of-ties", lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0)), fixed(np.array([[1, 3, 3, 0], [0, 0, 0, 0]], np.float32)), quick=True)
+    yield Case(
+        "argmax-of-ties",
+        lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0)),
+        fixed(np.array([[1, 3, 3, 0], [0, 0, 0, 0]], np.float32)),
+        quick=True,
+    )
     yield Case("reduce-two-operands", pairwise_maximum, values((F32, (7, 40)), (S32, (7, 40), 0, 999)), quick=True)
-    yield Case("reduce-custom", lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * 0.5 + b, (1,)), fixed(np.ones((3, 1), np.float32)))
-    yield Case("reduce-logical-of-comparisons", lambda x: jnp.all(x[:, None] <= x[None, :] + 9, 1), values((F32, (33,))))
+    yield Case(
+        "reduce-custom",
+        lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * 0.5 + b, (1,)),
+        fixed(np.ones((3, 1), np.float32)),
+    )
+    yield Case(
+        "reduce-logical-of-comparisons", lambda x: jnp.all(x[:, None] <= x[None, :] + 9, 1), values((F32, (33,)))
+    )
 
 
 def pairwise_maximum(x: Any, n: Any) -> Any:
@@ -111,20 +162,44 @@ def composed() -> Iterator[Case]:
     ]
     for name, function in rows:
         yield Case(name, function, values((F32, (11, 13))), grad=(0,), accumulated=True, quick=True)
-    yield Case("softmax-of-masked", lambda x, m: jax.nn.softmax(jnp.where(m, x, -jnp.inf), -1), values((F32, (11, 13)), (PRED, (11, 13))), accumulated=True)
+    yield Case(
+        "softmax-of-masked",
+        lambda x, m: jax.nn.softmax(jnp.where(m, x, -jnp.inf), -1),
+        values((F32, (11, 13)), (PRED, (11, 13))),
+        accumulated=True,
+    )
     for dtype in FLOATS:
-        yield Case(f"softmax-{dtype}", jax.nn.softmax, values((dtype, (9, 65))), grad=(0,), accumulated=True, eager=False)
+        yield Case(
+            f"softmax-{dtype}", jax.nn.softmax, values((dtype, (9, 65))), grad=(0,), accumulated=True, eager=False
+        )
 
 
 def cumulative() -> Iterator[Case]:
     """cumsum and its like, forward and reversed, along both axes."""
-    for name, function in (("cumsum", lax.cumsum), ("cumprod", lax.cumprod), ("cummax", lax.cummax), ("cummin", lax.cummin), ("cumlogsumexp", lax.cumlogsumexp)):  # fmt: skip
+    for name, function in (
+        ("cumsum", lax.cumsum),
+        ("cumprod", lax.cumprod),
+        ("cummax", lax.cummax),
+        ("cummin", lax.cummin),
+        ("cumlogsumexp", lax.cumlogsumexp),
+    ):
         yield Case(
-            name, lambda x, f=function: (f(x, axis=0), f(x, axis=1, reverse=True)), values((F32, (9, 35))), grad=(0,), accumulated=True, tolerance=1e-4
-        )  # fmt: skip
+            name,
+            lambda x, f=function: (f(x, axis=0), f(x, axis=1, reverse=True)),
+            values((F32, (9, 35))),
+            grad=(0,),
+            accumulated=True,
+            tolerance=1e-4,
+        )
     yield Case("cumsum-integers", lambda x: jnp.cumsum(x, 1), values((S32, (3, 100))), quick=True)
     yield Case("cumsum-long", jnp.cumsum, values((F32, (1025,))), grad=(0,), accumulated=True)
-    yield Case("associative-scan", lambda x: lax.associative_scan(jnp.multiply, x), values((F32, (17, 3), 0.5, 1.5)), grad=(0,), accumulated=True)
+    yield Case(
+        "associative-scan",
+        lambda x: lax.associative_scan(jnp.multiply, x),
+        values((F32, (17, 3), 0.5, 1.5)),
+        grad=(0,),
+        accumulated=True,
+    )
 
 
 def windows() -> Iterator[Case]:
@@ -155,33 +230,73 @@ def windows() -> Iterator[Case]:
             accumulated=True,
             quick=True,
         )
-    yield Case("min-pool", lambda x: lax.reduce_window(x, jnp.inf, lax.min, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"), values(picture), grad=(0,), accumulated=True)
+    yield Case(
+        "min-pool",
+        lambda x: lax.reduce_window(x, jnp.inf, lax.min, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"),
+        values(picture),
+        grad=(0,),
+        accumulated=True,
+    )
     yield Case(
         "window-dilations",
-        lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 2, 1), (1, 1, 2, 1), "VALID", base_dilation=(1, 2, 1, 1), window_dilation=(1, 2, 3, 1)),
+        lambda x: lax.reduce_window(
+            x,
+            0.0,
+            lax.add,
+            (1, 3, 2, 1),
+            (1, 1, 2, 1),
+            "VALID",
+            base_dilation=(1, 2, 1, 1),
+            window_dilation=(1, 2, 3, 1),
+        ),
         values(picture),
         accumulated=True,
     )
-    yield Case("window-product", lambda x: lax.reduce_window(x, 1.0, lax.mul, (3,), (2,), "SAME"), values((F32, (40,))), accumulated=True)
-    yield Case("window-one-dimensional", lambda x: lax.reduce_window(x, 0.0, lax.add, (7,), (1,), "SAME"), values((F32, (1025,))), grad=(0,), accumulated=True)
+    yield Case(
+        "window-product",
+        lambda x: lax.reduce_window(x, 1.0, lax.mul, (3,), (2,), "SAME"),
+        values((F32, (40,))),
+        accumulated=True,
+    )
+    yield Case(
+        "window-one-dimensional",
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (7,), (1,), "SAME"),
+        values((F32, (1025,))),
+        grad=(0,),
+        accumulated=True,
+    )
     for dtype in DTYPES:
         if dtype == PRED:
-            yield Case("window-or", lambda x: lax.reduce_window(x, False, lax.bitwise_or, (2, 2), (1, 1), "VALID"), values((PRED, (6, 7))))
+            yield Case(
+                "window-or",
+                lambda x: lax.reduce_window(x, False, lax.bitwise_or, (2, 2), (1, 1), "VALID"),
+                values((PRED, (6, 7))),
+            )
             continue
         smallest = np.asarray(-np.inf if dtype in FLOATS else jnp.iinfo(dtype).min).astype(dtype)
         yield Case(
             f"window-{dtype}",
-            lambda x, low=smallest: (lax.reduce_window(x, low, lax.max, (2, 3), (1, 2), "VALID"), lax.reduce_window(x, np.zeros((), x.dtype), lax.add, (2, 2), (2, 2), "VALID")),  # fmt: skip
+            lambda x, low=smallest: (
+                lax.reduce_window(x, low, lax.max, (2, 3), (1, 2), "VALID"),
+                lax.reduce_window(x, np.zeros((), x.dtype), lax.add, (2, 2), (2, 2), "VALID"),
+            ),
             values((dtype, (9, 14))),
             grad=(0,) if dtype in FLOATS else (),
             accumulated=True,
             eager=False,
         )
-    yield Case("max-pool-of-ties", lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID"), fixed(np.ones((4, 6), np.float32)), grad=(0,))
+    yield Case(
+        "max-pool-of-ties",
+        lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID"),
+        fixed(np.ones((4, 6), np.float32)),
+        grad=(0,),
+    )
     yield Case(
         "average-pool",
-        lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
-        / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "SAME"),
+        lambda x: (
+            lax.reduce_window(x, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
+            / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
+        ),
         values(picture),
         grad=(0,),
         accumulated=True,

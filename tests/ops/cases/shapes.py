@@ -1,4 +1,4 @@
-"""Operations that move elements and compute nothing: broadcast, reshape, transpose, slice, pad, concatenate, iota, reverse."""
+"""What moves elements and computes nothing: broadcast, reshape, transpose, slice, pad, concatenate, iota, reverse."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ def structure() -> Iterator[Case]:
         ("flip-vector", jnp.flip, ((F32, (1025,)),)),
         ("concatenate-0", lambda x, y: lax.concatenate([x, y, x], 0), ((F32, (3, 7)), (F32, (2, 7)))),
         ("concatenate-1", lambda x, y: lax.concatenate([x, y], 1), ((F32, (3, 7)), (F32, (3, 18)))),
-        ("concatenate-of-computed", lambda x, y: jnp.concatenate([jnp.sin(x), x * y, -y]), ((F32, (1000,)), (F32, (1000,)))),
+        (
+            "concatenate-of-computed",
+            lambda x, y: jnp.concatenate([jnp.sin(x), x * y, -y]),
+            ((F32, (1000,)), (F32, (1000,))),
+        ),
         ("concatenate-empty", lambda x, y: lax.concatenate([x, y], 0), ((F32, (0, 7)), (F32, (2, 7)))),
         ("stack", lambda x, y: jnp.stack([x, y], -1), ((F32, (3, 7)), (F32, (3, 7)))),
         ("slice", lambda x: lax.slice(x, (1, 0, 3), (3, 4, 16)), X),
@@ -64,12 +68,16 @@ def structure() -> Iterator[Case]:
         ("outer", jnp.outer, ((F32, (13,)), (F32, (21,)))),
         ("cross", jnp.cross, ((F32, (9, 3)), (F32, (9, 3)))),
         ("diff", jnp.diff, ((F32, (5, 40)),)),
-        ("gradient-numeric", lambda x: jnp.gradient(x), ((F32, (40,)),)),
+        ("gradient-numeric", jnp.gradient, ((F32, (40,)),)),
         ("meshgrid", lambda x, y: tuple(jnp.meshgrid(x, y)), ((F32, (5,)), (F32, (8,)))),
         ("atleast-3d", jnp.atleast_3d, ((F32, (5,)),)),
-        ("space-to-depth", lambda x: x.reshape(2, 4, 2, 4, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(2, 4, 4, 12), ((F32, (2, 8, 8, 3)),)),
+        (
+            "space-to-depth",
+            lambda x: x.reshape(2, 4, 2, 4, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(2, 4, 4, 12),
+            ((F32, (2, 8, 8, 3)),),
+        ),
         ("unstack", lambda x: tuple(jnp.unstack(x, axis=1)), ((F32, (5, 3, 2)),)),
-        ("rot90", lambda x: jnp.rot90(x), ((F32, (5, 9)),)),
+        ("rot90", jnp.rot90, ((F32, (5, 9)),)),
     ]
     for name, function, specs in rows:
         differentiable = tuple(range(len(specs)))
@@ -88,11 +96,15 @@ def transposes() -> Iterator[Case]:
         yield Case(f"transpose-{name}", lambda x, p=permutation: lax.transpose(x, p), values(*X), grad=(0,), quick=True)
     for permutation in ((0, 2, 1, 3), (3, 2, 1, 0), (1, 3, 0, 2), (2, 3, 0, 1)):
         name = "".join(map(str, permutation))
-        yield Case(f"transpose-{name}", lambda x, p=permutation: lax.transpose(x, p), values((F32, (2, 3, 18, 7))), eager=False)
+        yield Case(
+            f"transpose-{name}", lambda x, p=permutation: lax.transpose(x, p), values((F32, (2, 3, 18, 7))), eager=False
+        )
     for dtype in DTYPES:
         yield Case(f"transpose-{dtype}", lambda x: x.T, values((dtype, (33, 70))), eager=False)
     yield Case("transpose-large", lambda x: x.T, values((F32, (700, 513))), eager=False)
-    yield Case("transpose-then-compute", lambda x, y: jnp.exp(x.T) + y, values((F32, (70, 33)), (F32, (33, 70))), grad=(0, 1))
+    yield Case(
+        "transpose-then-compute", lambda x, y: jnp.exp(x.T) + y, values((F32, (70, 33)), (F32, (33, 70))), grad=(0, 1)
+    )
     yield Case("transpose-both-ways", lambda x: x.T + x, values((F32, (65, 65))), grad=(0,))
 
 
@@ -101,16 +113,35 @@ def sources() -> Iterator[Case]:
     for dtype in DTYPES:
         if dtype == PRED:
             continue
-        yield Case(f"iota-{dtype}", lambda d=dtype: tuple(lax.broadcasted_iota(d, (4, 5, 6), axis) for axis in range(3)), eager=False)
-        yield Case(f"constants-{dtype}", lambda d=dtype: (jnp.zeros((3, 5), d), jnp.ones((), d), jnp.full((2, 0, 3), 7, d), jnp.arange(17, dtype=d)))
+        yield Case(
+            f"iota-{dtype}",
+            lambda d=dtype: tuple(lax.broadcasted_iota(d, (4, 5, 6), axis) for axis in range(3)),
+            eager=False,
+        )
+        yield Case(
+            f"constants-{dtype}",
+            lambda d=dtype: (jnp.zeros((3, 5), d), jnp.ones((), d), jnp.full((2, 0, 3), 7, d), jnp.arange(17, dtype=d)),
+        )
     yield Case("iota-large", lambda: lax.iota(np.int32, 100_000), eager=False)
     yield Case("eye", lambda: (jnp.eye(5), jnp.eye(4, 7, k=1), jnp.tri(4)), quick=True)
     yield Case("linspace", lambda x: jnp.linspace(x, 3, 11), values((F32, ())), grad=(0,))
     yield Case("logspace", lambda: jnp.logspace(0, 2, 7))
     table = np.random.default_rng(5).normal(size=(300, 50)).astype(np.float32)
-    yield Case("large-constant", lambda x: x @ table + table[0, 1], values((F32, (4, 300))), accumulated=True, grad=(0,), quick=True)
+    yield Case(
+        "large-constant",
+        lambda x: x @ table + table[0, 1],
+        values((F32, (4, 300))),
+        accumulated=True,
+        grad=(0,),
+        quick=True,
+    )
     small = np.array([[1, 2, 3], [4, 5, 6]], np.int32)
-    yield Case("small-constants", lambda x: (x + small, x * small[0], small, np.float32(2.5)), values((S32, (2, 3))), quick=True)
+    yield Case(
+        "small-constants",
+        lambda x: (x + small, x * small[0], small, np.float32(2.5)),
+        values((S32, (2, 3))),
+        quick=True,
+    )
     odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-40, 3.4e38], np.float32)
     yield Case("constant-special-values", lambda x: (odd, x * 0 + 1), fixed(np.float32(1)), zero_signs=True)
     for dtype in (BF16, PRED, U8):
@@ -132,9 +163,21 @@ def dtypes() -> Iterator[Case]:
         )
 
     for dtype in DTYPES:
-        yield Case(f"move-{dtype}", move, values((dtype, (4, 33)), (dtype, (4, 33))), grad=(0, 1) if dtype in FLOATS and dtype != F32 else (), eager=False, quick=True)
+        yield Case(
+            f"move-{dtype}",
+            move,
+            values((dtype, (4, 33)), (dtype, (4, 33))),
+            grad=(0, 1) if dtype in FLOATS and dtype != F32 else (),
+            eager=False,
+            quick=True,
+        )
     for extent in (1, 2, 8, 17, 64, 1000):
-        yield Case(f"move-extent-{extent}", lambda x: (x[::-1] + jnp.roll(x, 1), jnp.pad(x, 1), x[-1:]), values((F32, (extent,))), grad=(0,))
+        yield Case(
+            f"move-extent-{extent}",
+            lambda x: (x[::-1] + jnp.roll(x, 1), jnp.pad(x, 1), x[-1:]),
+            values((F32, (extent,))),
+            grad=(0,),
+        )
 
 
 CASES = [*structure(), *transposes(), *sources(), *dtypes()]
