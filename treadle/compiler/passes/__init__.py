@@ -10,7 +10,18 @@ from collections.abc import Callable, Mapping
 
 import treadle.compiler.ops  # noqa: F401  # registers the ops
 from treadle.compiler.ir.core import Program
-from treadle.compiler.passes import algebra, control, conversions, folding, indexing, linear, reductions, shapes
+from treadle.compiler.passes import (
+    algebra,
+    control,
+    conversions,
+    folding,
+    hoisting,
+    indexing,
+    linear,
+    ranges,
+    reductions,
+    shapes,
+)
 from treadle.compiler.passes.barriers import remove_barriers
 from treadle.compiler.passes.dce import eliminate_dead_code
 from treadle.compiler.passes.rewriter import Rewriter, Rules, RuleSet, merged
@@ -36,11 +47,13 @@ RULE_SETS: Mapping[str, RuleSet] = {
     "folding": folding.rules,
     "algebra": algebra.rules,
     "conversions": conversions.rules,
+    "ranges": ranges.rules,
     "shapes": shapes.rules,
     "indexing": indexing.rules,
     "linear": linear.rules,
     "reductions": reductions.rules,
     "control": control.rules,
+    "hoisting": hoisting.rules,
 }
 _ALL_RULES = merged(*RULE_SETS.values())
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from treadle.compiler.ir.core import Op, Region
+from treadle.compiler.ir.core import Op, Region, Value, clone_region
 from treadle.compiler.ops import registry
 from treadle.compiler.ops.control import branch_taken
 from treadle.compiler.passes.algebra import made_by
@@ -12,6 +14,10 @@ from treadle.compiler.passes.rewriter import Replacement, Rewriter, RuleSet
 
 rules = RuleSet()
 
+# Loops are unrolled up to so many trips, and into so many ops.
+_MAX_TRIPS = 8
+_MAX_UNROLLED = 512
+_FUSABLE = ("constant", "iota", "broadcast_in_dim", "reshape", "transpose", "slice", "bitcast_convert")
 # A branch so short, of scalar arithmetic only, is cheaper computed than jumped over.
 _CHEAP_OPS = 4
 _COSTLY = (
@@ -100,34 +106,58 @@ def keep_carries(op: Op, kept: list[int]) -> Op:
     return Op(op.name, operands, [op.results[i].type for i in kept], attrs, op.regions, op.loc)
 
 
-@rules.on("while after its regions")
+@rules.on("while before its body")
 def _trip_count(op: Op, rewriter: Rewriter) -> Replacement:
-    """How often a counting loop runs, as attributes `trip_count` and `induction` (which carry counts).
+    """How often a counting loop runs, as attributes `trip_count` and `induction` (which carry counts)."""
+    loop = _counted(op, rewriter)
+    if loop is None:
+        op.attrs.pop("trip_count", None)
+        op.attrs.pop("induction", None)
+        return None
+    carry, start, step, trips = loop
+    op.attrs["trip_count"] = trips
+    op.attrs["induction"] = carry
+    if trips:
+        last = start + (trips - 1) * step
+        rewriter.assume(op.regions[1].args[carry], min(start, last), max(start, last))
+    return None
 
-    A loop that never runs is its operands, one that runs once is its body.
-    """
+
+@rules.on("while after its regions")
+def _few_trips(op: Op, rewriter: Rewriter) -> Replacement:
+    """A loop that never runs is its operands, one that runs once its body; a short one of cheap ops is unrolled."""
+    late = _invariant_carries(op, rewriter)
+    if late is not None:
+        return late
     cond, body = op.regions
     entered = rewriter.splat(cond.results[0])
     if entered is not None and not entered:
         return op.operands
-    count = _counted(op, rewriter)
-    if count is None:
+    trips = op.attrs.get("trip_count")
+    if not isinstance(trips, int) or (trips > 1 and not _is_unrollable(body, trips)):
         return None
-    induction, trips = count
-    if trips == 0:
-        return op.operands
-    if trips == 1:
-        return rewriter.inline(body, op.operands)
-    op.attrs["trip_count"] = trips
-    op.attrs["induction"] = induction
-    return None
+    carry: Sequence[Value] = op.operands
+    for trip in range(trips):
+        carry = rewriter.inline(body if trip == trips - 1 else clone_region(body), carry)
+    return carry
+
+
+def _is_unrollable(body: Region, trips: int) -> bool:
+    """Whether the unrolled loop is one short run of ops that fuse: JAX's Threefry rounds, fixed Newton steps."""
+    if trips > _MAX_TRIPS or len(body.ops) * trips > _MAX_UNROLLED:
+        return False
+    for op in body.ops:
+        definition = registry.find(op.name)
+        if definition is None or (definition.apply is None and op.name not in _FUSABLE):
+            return False
+    return True
 
 
 _SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
-def _counted(op: Op, rewriter: Rewriter) -> tuple[int, int] | None:
-    """(carry, trips) for `while i < bound: i += step` with known start, bound and step, and no overflow on the way."""
+def _counted(op: Op, rewriter: Rewriter) -> tuple[int, int, int, int] | None:
+    """(carry, start, step, trips) for `while i < bound: i += step` with all three known and no overflow on the way."""
     cond, body = op.regions
     compare = made_by(cond.results[0], "compare")
     if compare is None:
@@ -148,7 +178,7 @@ def _counted(op: Op, rewriter: Rewriter) -> tuple[int, int] | None:
         return None
     info = np.iinfo(left.type.dtype.numpy)
     last = int(start) + trips * step
-    return (carry, trips) if int(info.min) <= last <= int(info.max) else None
+    return (carry, int(start), step, trips) if int(info.min) <= last <= int(info.max) else None
 
 
 def _step(body: Region, carry: int, rewriter: Rewriter) -> int | None:
@@ -159,7 +189,7 @@ def _step(body: Region, carry: int, rewriter: Rewriter) -> int | None:
     x, y = op.operands
     if op.name == "add" and y is body.args[carry]:
         x, y = y, x
-    number = rewriter.splat(y)
+    number = rewriter.peek(y)
     if x is not body.args[carry] or number is None:
         return None
     return int(number) if op.name == "add" else -int(number)

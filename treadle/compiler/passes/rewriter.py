@@ -64,6 +64,7 @@ class Rewriter:
         self._constants: dict[Value, Array] = {}
         self._splats: dict[Value, bool | int | float] = {}
         self._uses: dict[Value, int] = {}
+        self.ranges: dict[Value, tuple[int, int]] = {}
 
     def run(self, program: Program) -> Program:
         """Rewrites the program in place and returns it."""
@@ -80,6 +81,19 @@ class Rewriter:
     def splat(self, value: Value) -> bool | int | float | None:
         """The number that all elements of `value` are, if known. -0.0 == 0.0: look at the sign where it matters."""
         return self._splats.get(value)
+
+    def peek(self, value: Value) -> bool | int | float | None:
+        """Like `splat`, also for a value whose constant the walk has yet to come to."""
+        value = self._replaced.get(value, value)
+        number = self._splats.get(value)
+        if number is None and value.op is not None and value.op.name == "constant":
+            array = np.asarray(value.op.attrs["value"])
+            return as_number(array) if array.ndim == 0 else None
+        return number
+
+    def assume(self, value: Value, low: int, high: int) -> None:
+        """Records that the integers of `value` lie within low .. high."""
+        self.ranges[value] = (low, high)
 
     def used_once(self, value: Value) -> bool:
         """Whether `value`, or what it replaces, had a single use when the walk began. A hint: rules make uses too."""
@@ -103,6 +117,14 @@ class Rewriter:
     def emit_op(self, op: Op) -> Sequence[Value]:
         """An op that the rule has made itself, with regions if it likes."""
         return self._finish(op)
+
+    def move(self, op: Op) -> Sequence[Value]:
+        """An op from inside the op being rewritten, already in final form, goes before it."""
+        known = self._numbers.find(op)
+        if known is not None:
+            return known.results
+        self._out.append(op)
+        return op.results
 
     def constant_value(self, value: Array, result: TensorType) -> Value:
         """A constant; a splat if `value` is a scalar and `result` is not."""
@@ -178,6 +200,9 @@ class Rewriter:
     def _regions(self, op: Op) -> None:
         if registry.get(op).control_flow:
             for region in op.regions:
+                if op.name == "while" and region is op.regions[1]:
+                    for rule in self.rules.get("while before its body", ()):
+                        rule(op, self)
                 mark = self._numbers.enter()
                 self.region(region)
                 self._numbers.leave(mark)
