@@ -9,15 +9,22 @@ COPTS = [
     "-fno-semantic-interposition",
 ]
 
-def treadle_cc_library(name, copts = [], **kwargs):
+def treadle_cc_library(name, copts = [], deps = [], **kwargs):
     """A cc_library with Treadle's flags.
 
     Args:
       name: the target's name.
       copts: further compiler flags.
-      **kwargs: passed to cc_library. Objects are linked whole only where a target says so.
+      deps: the libraries that it needs.
+      **kwargs: passed to cc_library.
     """
-    native.cc_library(name = name, copts = COPTS + copts, linkstatic = True, **kwargs)
+    native.cc_library(
+        name = name,
+        copts = COPTS + ["-include", "plugin/portable_symbols.h"] + copts,
+        linkstatic = True,
+        deps = deps + ["//plugin:portable_symbols"],
+        **kwargs
+    )
 
 def treadle_cc_test(name, copts = [], size = "small", **kwargs):
     """A cc_test with Treadle's flags.
