@@ -102,15 +102,17 @@ def check_all(cases, exact=True, rtol=0.0, target=HOST):
     `cases` are (kernel, buffers). Returns the scheduled kernels.
     """
     planned = [schedule(kernel, target) for kernel, _ in cases]
-    library = Library(planned, target)
-    for number, ((kernel, buffers), plan) in enumerate(zip(cases, planned, strict=True)):
+    split = [schedule(kernel, target, split_work=0) for kernel, _ in cases]
+    library = Library(planned + split, target)
+    for number, ((kernel, buffers), whole, cut) in enumerate(zip(cases, planned, split, strict=True)):
         want = expected(kernel, buffers)
         try:
             assert_same(library.results(number, buffers), want, exact, rtol)
-            if plan.parallel and plan.range_extent() > 2:
-                assert_same(library.results(number, buffers, pieces_of(plan)), want, exact, rtol)
+            assert_same(library.results(len(cases) + number, buffers), want, exact, rtol)
+            if cut.parallel and cut.range_extent() > 2:
+                assert_same(library.results(len(cases) + number, buffers, pieces_of(cut)), want, exact, rtol)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{kernel_text(plan)}") from None
+            raise AssertionError(f"{error}\n{kernel_text(whole)}{kernel_text(cut)}") from None
     return planned
 
 

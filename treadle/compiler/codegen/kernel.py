@@ -71,14 +71,14 @@ class _KernelEmitter(ValueEmitter):
         """The loops that all nests share; the outermost runs over the caller's range."""
         outer = self.kernel.outer
         if depth == len(outer):
-            ranged = not outer and len(self.kernel.nests) == 1
+            ranged = not outer and len(self.kernel.nests) == 1 and self.kernel.parallel
             for nest in self.kernel.nests:
                 self._nest(nest, ranged)
             return
         var = outer[depth]
         if var.extent == 0:
             return
-        bounds = ("%begin", "%end") if depth == 0 else (0, var.extent)
+        bounds = ("%begin", "%end") if depth == 0 and self.kernel.parallel else (0, var.extent)
 
         def body(_: list[str]) -> list[str]:
             self._outer(depth + 1)

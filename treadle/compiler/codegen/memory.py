@@ -137,10 +137,10 @@ def gather(
 def transpose(fb: FunctionBuilder, element: str, bits: int, rows: list[str], lanes: int) -> list[str]:
     """The columns of the square matrix whose rows are `rows`, by shuffles that are one fast instruction each.
 
-    Think of an element's place as bits: of its row, and of its lane, which is a 128-bit block and a place inside the block.
-    Interleaving the blocks of two rows that differ in row bit p moves that bit to the end of the place and the place's
-    leading bit to where p was; taking the even and the odd blocks of two rows does the like with the bits of the block.
-    Once every bit has moved, rows and lanes have changed places.
+    Think of an element's place as bits: of its row, and of its lane, which is a 128-bit block and a place inside the
+    block. Interleaving the blocks of two rows that differ in row bit p moves that bit to the end of the place and the
+    place's leading bit to where p was; taking the even and the odd blocks of two rows does the like with the bits of
+    the block. Once every bit has moved, rows and lanes have changed places.
     """
     inside = min(lanes, max(128 // bits, 1))
     current, step = list(rows), inside // 2

@@ -10,16 +10,28 @@ import dataclasses
 from collections.abc import Sequence
 
 from treadle.compiler.codegen.target import Target
+from treadle.compiler.codegen.work import SPLIT_WORK, kernel_work
 from treadle.compiler.loops import cost
 from treadle.compiler.loops.ir import Index, Kernel, Nest, Reduction, Var
 from treadle.compiler.loops.walk import Renaming, nest_indices, nest_roots, postorder
 
 
-def schedule(kernel: Kernel, target: Target) -> Kernel:
-    """The same kernel, ready for code generation. The loop that [begin, end) cuts may be another one afterwards."""
+def schedule(kernel: Kernel, target: Target, split_work: int = SPLIT_WORK) -> Kernel:
+    """The same kernel, ready for code generation. The loop that [begin, end) cuts may be another one afterwards.
+
+    Args:
+      kernel: as lowering built it.
+      target: the CPU.
+      split_work: kernels with less work than this (picoseconds) are made whole: no thread will ever share them.
+    """
     simpler = _simplify(kernel)
-    nests = tuple(_schedule_nest(nest, target, ranged=not simpler.outer) for nest in simpler.nests)
-    return dataclasses.replace(simpler, nests=nests)
+    ranged = not simpler.outer and len(simpler.nests) == 1
+    nests = tuple(_schedule_nest(nest, target, ranged) for nest in simpler.nests)
+    planned = dataclasses.replace(simpler, nests=nests)
+    if not planned.parallel or kernel_work(planned) < split_work:
+        # Nobody will cut it: with a known range there are fewer loops to compile.
+        return dataclasses.replace(planned, parallel=False)
+    return dataclasses.replace(planned, nests=(_in_steps(nests[0]),)) if ranged else planned
 
 
 # Merging loops.
@@ -123,6 +135,27 @@ def _order(nest: Nest, vector: Var | None, ranged: bool) -> Nest:
             loops.remove(longest)
             loops.insert(0, longest)
     return dataclasses.replace(nest, loops=tuple(loops))
+
+
+def _in_steps(nest: Nest) -> Nest:
+    """Cuts the outermost loop into whole steps of the code, where they divide it: then no code is needed for a rest."""
+    if not nest.loops or nest.sequential:
+        return nest
+    var = nest.loops[0]
+    step = nest.unroll * nest.lanes if var is nest.vector else dict(nest.tile).get(var, 1)
+    if step == 1 or var.extent % step:
+        return nest
+    steps, inside = Var(var.extent // step), Var(step)
+    rename = Renaming({var: ((steps, step), (inside, 1))})
+    reduction = nest.reduction
+    return dataclasses.replace(
+        nest,
+        loops=(steps, inside, *nest.loops[1:]),
+        stores=tuple(map(rename.store, nest.stores)),
+        reduction=None if reduction is None else rename.reduction(reduction, reduction.vars),
+        vector=inside if var is nest.vector else nest.vector,
+        tile=tuple((inside if v is var else v, n) for v, n in nest.tile),
+    )
 
 
 # A loop with fewer iterations than this is not worth cutting for threads if there is one of more than _MANY times as

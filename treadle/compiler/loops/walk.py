@@ -69,9 +69,12 @@ def nest_indices(nest: Nest, nodes: Sequence[Expr]) -> list[Index]:
 
 
 class Renaming:
-    """Replaces loop variables: by another, or by nothing (a variable that is 0 or has become part of another)."""
+    """Replaces loop variables.
 
-    def __init__(self, variables: Mapping[Var, Var | None]):
+    Each by another, by nothing (a variable that is 0 or has become part of another), or by a sum of (variable, factor).
+    """
+
+    def __init__(self, variables: Mapping[Var, Var | tuple[tuple[Var, int], ...] | None]):
         self.variables = variables
         self._memo: dict[Expr, Expr] = {}
 
@@ -80,7 +83,9 @@ class Renaming:
         terms = []
         for var, coeff in index.terms:
             new = self.variables.get(var, var)
-            if new is not None:
+            if isinstance(new, tuple):
+                terms += [(part, coeff * factor) for part, factor in new]
+            elif new is not None:
                 terms.append((new, coeff))
         dynamic = tuple((self.expr(expr), coeff) for expr, coeff in index.dynamic)
         return Index(index.const, tuple(terms), dynamic)
