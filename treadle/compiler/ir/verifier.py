@@ -25,9 +25,9 @@ def verify(program: Program) -> None:
 
 def _verify_region(region: Region, parent: Op | None, visible: set[Value], defined: set[Value]) -> None:
     """`visible` holds what ops of `region` may use from around it; `defined` everything defined so far, anywhere."""
-    visible = set(visible) if visible else visible
     where = f"a region of {parent.name}" if parent else "the program"
     loc = parent.loc if parent else UNKNOWN_LOCATION
+    own: list[Value] = []
 
     def define(value: Value, op: Op | None, index: int) -> None:
         if value in defined:
@@ -36,6 +36,7 @@ def _verify_region(region: Region, parent: Op | None, visible: set[Value], defin
             raise IrError(f"{where}: {value!r} does not know what defines it", op.loc if op else loc)
         defined.add(value)
         visible.add(value)
+        own.append(value)
 
     for i, arg in enumerate(region.args):
         define(arg, None, i)
@@ -52,3 +53,5 @@ def _verify_region(region: Region, parent: Op | None, visible: set[Value], defin
     for i, value in enumerate(region.results):
         if value not in visible:
             raise IrError(f"result {i} ({value.type}) of {where} is not defined in it", loc)
+    # Nothing after the region may use what is in it.
+    visible.difference_update(own)
