@@ -84,3 +84,14 @@ def test_every_op_ends_up_somewhere():
         for op in fused.entry.walk():
             assert isinstance(op, Op)
             assert op.name != "reduce" or op not in fused.entry.ops, "a reduction outside a fusion has no code"
+
+
+def test_a_long_chain_of_moves_is_cut_before_it_is_deep():
+    def turn(x):
+        for _ in range(200):
+            x = jnp.flip(jax.lax.optimization_barrier(x)[:, 1:], 0)
+        return x
+
+    fused = fuse(optimised(turn, (np.zeros((2, 300), np.float32),)))
+    deepest = max(len(op.regions[0].ops) for op in fused.entry.ops if op.name == "fusion")
+    assert deepest <= 60

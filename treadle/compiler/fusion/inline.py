@@ -24,6 +24,8 @@ def inline_producers(grouping: Grouping, external: set[Value]) -> None:
         if len(outputs) != 1:
             continue
         (value,) = outputs
+        if value.op in grouping.cuts:
+            continue
         users = readers.get(value, {}).keys() - {unit}
         if value in external or len(users) != 1:
             continue

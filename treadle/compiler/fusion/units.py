@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from treadle.compiler.fusion.classify import Class, classify
 from treadle.compiler.fusion.relation import Access, Read, resolve
 from treadle.compiler.ir.core import Op, Region, Value, captured_values
 from treadle.compiler.lowering.reduction import split_operands
 from treadle.compiler.lowering.shape import ints
+
+# The longest chain of virtual ops that readers go through.
+MAX_CHAIN = 24
 
 # Splats up to this many bytes are stored as data where memory is needed; larger ones are filled in at run time.
 SMALL_CONSTANT = 4096
@@ -82,18 +85,36 @@ class Grouping:
     Attributes:
       classes: the class of each op of the region.
       unit_of: the unit of each op that is not virtual.
+      cuts: ops that end a chain of virtual ones: their results are always stored.
     """
 
     def __init__(self, region: Region):
         self.region = region
         uses = count_uses(region)
-        self.classes: dict[Op, Class] = {op: classify(op, uses) for op in region.ops}
+        self.cuts: set[Op] = set()
+        self.classes: dict[Op, Class] = self._classify(region, uses)
         self.unit_of: dict[Op, Unit] = {}
         self._count = 0.0
         self._reads: dict[Op, list[Read]] = {}
         self._stored = self._values_needed_in_memory()
         for position, op in enumerate(region.ops):
             self._place(position, op)
+
+    def _classify(self, region: Region, uses: Mapping[Value, int]) -> dict[Op, Class]:
+        """The class of every op; a chain of virtual ops is cut when it grows long, for each link costs its readers a level of recursion."""
+        classes: dict[Op, Class] = {}
+        depth: dict[Value, int] = {}
+        for op in region.ops:
+            cls = classify(op, uses)
+            if cls is Class.VIRTUAL and op.operands:
+                links = depth.get(op.operands[0], 0) + 1
+                if links > MAX_CHAIN and op.name != "reshape":
+                    cls = Class.LEAF
+                    self.cuts.add(op)
+                else:
+                    depth[op.result] = links
+            classes[op] = cls
+        return classes
 
     def _values_needed_in_memory(self) -> set[Value]:
         """Values that something other than a kernel reads: virtual ones among them are stored by a kernel of their own."""
