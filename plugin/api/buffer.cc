@@ -96,7 +96,7 @@ struct RawCopy {
 
 void FinishRawCopy(PJRT_Buffer_CopyRawToHostFuture_Callback_Args* args) noexcept {
   const std::unique_ptr<RawCopy> copy(static_cast<RawCopy*>(args->callback_data));
-  if (args->error_code != PJRT_Error_Code_OK) {
+  if (!IsOk(args->error_code)) {
     copy->done->SetError(ErrorOf(args->error_code, args->error_message, args->error_message_size));
     return;
   }
@@ -161,7 +161,7 @@ void UnsafePointer(PJRT_Buffer_UnsafePointer_Args& args) {
 
 void FinishDependency(PJRT_Buffer_DonateWithControlDependency_Callback_Args* args) noexcept {
   const Ref<Event> dependency = Ref<Event>::Adopt(static_cast<Event*>(args->callback_data));
-  if (args->error_code == PJRT_Error_Code_OK) {
+  if (IsOk(args->error_code)) {
     dependency->SetReady();
   } else {
     dependency->SetError(ErrorOf(args->error_code, args->error_message, args->error_message_size));

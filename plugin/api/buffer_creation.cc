@@ -18,8 +18,8 @@ Memory& Destination(PJRT_Memory* memory, PJRT_Device* device) {
   return memory != nullptr ? Unwrap(memory) : Unwrap(device).default_memory();
 }
 
-HostSemantics SemanticsOf(PJRT_HostBufferSemantics semantics) {
-  switch (semantics) {
+HostSemantics SemanticsOf(const PJRT_HostBufferSemantics& semantics) {
+  switch (EnumValue(semantics)) {
     case PJRT_HostBufferSemantics_kImmutableOnlyDuringCall:
       return HostSemantics::kImmutableOnlyDuringCall;
     case PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes:
@@ -29,7 +29,7 @@ HostSemantics SemanticsOf(PJRT_HostBufferSemantics semantics) {
     case PJRT_HostBufferSemantics_kMutableZeroCopy:
       return HostSemantics::kMutableZeroCopy;
   }
-  throw InvalidArgument("unknown host buffer semantics ", static_cast<int>(semantics));
+  throw InvalidArgument("unknown host buffer semantics ", EnumValue(semantics));
 }
 
 void FromHost(PJRT_Client_BufferFromHostBuffer_Args& args) {
@@ -60,7 +60,7 @@ void CreateError(PJRT_Client_CreateErrorBuffer_Args& args) {
   if (TREADLE_HAS(args, PJRT_Client_CreateErrorBuffer_Args, num_payload)) {
     for (size_t i = 0; i < args.num_payload; ++i) {
       const PJRT_NamedValue& value = args.payload[i];
-      if (value.type != PJRT_NamedValue_kString) continue;  // payloads are strings
+      if (EnumValue(value.type) != PJRT_NamedValue_kString) continue;  // payloads are strings
       error.payloads.emplace_back(std::string(value.name, value.name_size),
                                   std::string(value.string_value, value.value_size));
     }

@@ -19,7 +19,7 @@ void Destroy(PJRT_Event_Destroy_Args& args) {
 void Set(PJRT_Event_Set_Args& args) {
   Event& event = Unwrap(args.event);
   const bool was_pending =
-      args.error_code == PJRT_Error_Code_OK
+      IsOk(args.error_code)
           ? event.SetReady()
           : event.SetError(ErrorOf(args.error_code, args.error_message, args.error_message_size));
   if (!was_pending) throw FailedPrecondition("the event is set already");

@@ -4,6 +4,7 @@
 #define TREADLE_PLUGIN_API_GUARD_H_
 
 #include <cstddef>
+#include <cstring>
 
 #include "plugin/runtime/error.h"
 #include "xla/pjrt/c/pjrt_c_api.h"
@@ -29,6 +30,16 @@ PJRT_Error* Guarded(const char* slot, size_t needed, Args* args) noexcept {
   } catch (...) {
     return CurrentExceptionToError(slot);
   }
+}
+
+// The number in an enum field that a caller filled. It may be one that this header does not name,
+// and reading that as the enum would be undefined.
+template <typename Enum>
+int EnumValue(const Enum& field) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int value = 0;
+  std::memcpy(&value, &field, sizeof(value));
+  return value;
 }
 
 // What every slot is until something is bound to it.

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "plugin/api/guard.h"
 #include "plugin/runtime/buffer.h"
 #include "plugin/runtime/client.h"
 #include "plugin/runtime/device.h"
@@ -72,14 +73,15 @@ inline std::string_view View(const char* data, size_t size) {
 inline std::span<const int64_t> DimsOf(const int64_t* dims, size_t num_dims) {
   return num_dims == 0 ? std::span<const int64_t>() : std::span(dims, num_dims);
 }
-inline ElementType TypeOf(PJRT_Buffer_Type type) {
-  return CheckedElementType(static_cast<uint32_t>(type));
+inline ElementType TypeOf(const PJRT_Buffer_Type& type) {
+  return CheckedElementType(static_cast<uint32_t>(EnumValue(type)));
 }
 
 // An error that the caller describes by its parts. A code that is none becomes UNKNOWN.
-inline Error ErrorOf(PJRT_Error_Code code, const char* message, size_t message_size) {
-  return Error(static_cast<int>(code), std::string(View(message, message_size)));
+inline Error ErrorOf(const PJRT_Error_Code& code, const char* message, size_t message_size) {
+  return Error(EnumValue(code), std::string(View(message, message_size)));
 }
+inline bool IsOk(const PJRT_Error_Code& code) { return EnumValue(code) == PJRT_Error_Code_OK; }
 
 }  // namespace treadle::api
 

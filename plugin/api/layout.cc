@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "plugin/api/guard.h"
 #include "plugin/runtime/error.h"
 #include "plugin/runtime/strided_copy.h"
 
@@ -10,7 +11,7 @@ namespace treadle::api {
 std::vector<int64_t> HostStrides(const PJRT_Buffer_MemoryLayout* layout,
                                  std::span<const int64_t> dims, size_t element_bytes) {
   if (layout == nullptr) return {};
-  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides) {
+  if (EnumValue(layout->type) == PJRT_Buffer_MemoryLayout_Type_Strides) {
     const auto& strides = layout->strides;
     if (strides.num_byte_strides != dims.size()) {
       throw InvalidArgument("a layout of ", strides.num_byte_strides,

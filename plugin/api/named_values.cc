@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "plugin/api/guard.h"
 #include "plugin/runtime/error.h"
 
 namespace treadle::api {
@@ -20,7 +21,7 @@ PJRT_NamedValue Named(const char* name, PJRT_NamedValue_Type type, size_t size) 
 
 NamedOption Read(const PJRT_NamedValue& value) {
   NamedOption option{std::string(value.name, value.name_size), {}};
-  switch (value.type) {
+  switch (EnumValue(value.type)) {
     case PJRT_NamedValue_kString:
       option.value = std::string(value.string_value, value.value_size);
       return option;
@@ -39,7 +40,7 @@ NamedOption Read(const PJRT_NamedValue& value) {
       return option;
   }
   throw InvalidArgument("option ", option.name, " has a value of unknown type ",
-                        static_cast<int>(value.type));
+                        EnumValue(value.type));
 }
 
 }  // namespace
