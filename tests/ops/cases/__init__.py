@@ -11,8 +11,9 @@ from tests.ops.cases import (
     random,
     reductions,
     shapes,
+    stablehlo,
 )
 from tests.ops.harness import Case
 
-FAMILIES = (elementwise, integers, conversions, shapes, indexing, reductions, linear, control, calls, random)
+FAMILIES = (elementwise, integers, conversions, shapes, indexing, reductions, linear, control, calls, random, stablehlo)
 ALL: list[Case] = [case for family in FAMILIES for case in family.CASES]
