@@ -10,10 +10,10 @@ a code knows what the process died of.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.bad_input.mutants import mutate
 from treadle.compiler import driver
 from treadle.compiler.errors import CompileError
 
@@ -33,9 +33,6 @@ def _programs(files: list[Path], seeds: list[int] | None) -> Iterator[tuple[str,
     if seeds is None:
         yield from ((path.name, path.read_bytes()) for path in files)
         return
-    sys.path.insert(0, str(Path(__file__).parent))
-    from mutants import mutate
-
     program = files[0].read_bytes()
     for seed in range(*seeds):
         yield f"{files[0].name}:{seed}", mutate(program, seed)

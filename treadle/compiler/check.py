@@ -106,6 +106,7 @@ def _different(want: np.ndarray, got: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         tolerance = _RELATIVE_TOLERANCE.get(want.dtype.itemsize, 2e-2)
         scale = np.abs(a[np.isfinite(a)]).max(initial=0.0) if a.size else 0.0
-        near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), 1e-3 * scale)
+        finite = np.isfinite(a) & np.isfinite(b)
+        near = finite & (np.abs(a - b) <= tolerance * np.maximum(np.abs(a), 1e-3 * scale))
         same = (a == b) | (np.isnan(a) & np.isnan(b)) | near
     return np.asarray(~same)

@@ -74,7 +74,9 @@ def test_module_without_main_is_refused():
 
 
 def test_combiner_regions_are_closed_by_copying_constants():
-    program = imported(main("""
+    program = imported(
+        main(
+            """
         %zero = stablehlo.constant dense<0.0> : tensor<f32>
         %two = stablehlo.constant dense<2.0> : tensor<f32>
         %0 = "stablehlo.reduce"(%a, %zero) ({
@@ -83,26 +85,38 @@ def test_combiner_regions_are_closed_by_copying_constants():
           %s = stablehlo.maximum %x, %m : tensor<f32>
           stablehlo.return %s : tensor<f32>
         }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-        return %0 : tensor<f32>""", "%a: tensor<4xf32>", "tensor<f32>"))
+        return %0 : tensor<f32>""",
+            "%a: tensor<4xf32>",
+            "tensor<f32>",
+        )
+    )
     verify(program)
     assert interp.run(program, [np.array([0, 1, -3, 1.5], np.float32)])[0] == 2
 
 
 def test_combiner_that_uses_an_argument_from_outside_is_refused():
-    error = refused(main("""
+    error = refused(
+        main(
+            """
         %zero = stablehlo.constant dense<0.0> : tensor<f32>
         %0 = "stablehlo.reduce"(%a, %zero) ({
         ^bb0(%x: tensor<f32>, %y: tensor<f32>):
           %s = stablehlo.add %x, %b : tensor<f32>
           stablehlo.return %s : tensor<f32>
         }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-        return %0 : tensor<f32>""", "%a: tensor<4xf32>, %b: tensor<f32>", "tensor<f32>"))
+        return %0 : tensor<f32>""",
+            "%a: tensor<4xf32>, %b: tensor<f32>",
+            "tensor<f32>",
+        )
+    )
     assert error.code is StatusCode.UNIMPLEMENTED
     assert "a value from outside in a region of stablehlo.reduce" in error.message
 
 
 def test_map_is_its_region_on_whole_arrays():
-    program = imported(main("""
+    program = imported(
+        main(
+            """
         %0 = "stablehlo.map"(%a, %b) ({
         ^bb0(%x: tensor<f32>, %y: tensor<f32>):
           %half = stablehlo.constant dense<0.5> : tensor<f32>
@@ -110,7 +124,11 @@ def test_map_is_its_region_on_whole_arrays():
           %s = stablehlo.add %p, %y : tensor<f32>
           stablehlo.return %s : tensor<f32>
         }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-        return %0 : tensor<4xf32>""", "%a: tensor<4xf32>, %b: tensor<4xf32>", "tensor<4xf32>"))
+        return %0 : tensor<4xf32>""",
+            "%a: tensor<4xf32>, %b: tensor<4xf32>",
+            "tensor<4xf32>",
+        )
+    )
     verify(program)
     assert [op.name for op in program.entry.ops] == ["constant", "multiply", "add"]
     a, b = np.arange(4, dtype=np.float32), np.full(4, 3, np.float32)
@@ -171,12 +189,14 @@ def test_donation_and_aliasing():
 
 @pytest.mark.parametrize(("first", "second", "says"), [(2, 0, "not one of its 2"), (1, 1, "so does argument 0")])
 def test_impossible_aliases_are_refused(first, second, says):
-    error = refused(main(
-        "return %a, %b : tensor<2xf32>, tensor<2xf32>",
-        f"%a: tensor<2xf32> {{tf.aliasing_output = {first} : i32}}, "
-        f"%b: tensor<2xf32> {{tf.aliasing_output = {second} : i32}}",
-        "tensor<2xf32>, tensor<2xf32>",
-    ))
+    error = refused(
+        main(
+            "return %a, %b : tensor<2xf32>, tensor<2xf32>",
+            f"%a: tensor<2xf32> {{tf.aliasing_output = {first} : i32}}, "
+            f"%b: tensor<2xf32> {{tf.aliasing_output = {second} : i32}}",
+            "tensor<2xf32>, tensor<2xf32>",
+        )
+    )
     assert error.code is StatusCode.INVALID_ARGUMENT
     assert says in error.message
 
@@ -202,9 +222,15 @@ def test_shardings_of_one_device_are_nothing():
 
 
 def test_sharding_custom_call_is_its_operand():
-    program = imported(main(
-        '%0 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "{replicated}"} : (tensor<2xf32>) -> tensor<2xf32>\n'
-        "return %0 : tensor<2xf32>", "%a: tensor<2xf32>", "tensor<2xf32>"))
+    program = imported(
+        main(
+            '%0 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "{replicated}"} : (tensor<2xf32>) -> '
+            "tensor<2xf32>\n"
+            "return %0 : tensor<2xf32>",
+            "%a: tensor<2xf32>",
+            "tensor<2xf32>",
+        )
+    )
     assert program.entry.ops == []
     assert program.entry.results == program.entry.args
 
@@ -265,7 +291,7 @@ def test_concurrent_imports_use_a_context_each():
             for _ in range(5):
                 names.append([op.name for op in imported(program).entry.ops])
                 refused("module {")
-        except BaseException as e:  # noqa: BLE001
+        except BaseException as e:
             failures.append(e)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -57,10 +57,11 @@ def random_arguments(*shapes: tuple[int, ...] | tuple[tuple[int, ...], str]) -> 
     """Arrays of these shapes (f32 unless a dtype is given); quarters, so that sums are exact."""
     rng = np.random.default_rng(7)
     result = []
-    for shape in shapes:
+    for item in shapes:
+        shape: Any = item
         dtype = "float32"
-        if shape and isinstance(shape[-1], str):
-            shape, dtype = shape  # type: ignore[assignment]
+        if item and isinstance(item[-1], str):
+            shape, dtype = item[0], item[1]
         values = rng.integers(-8, 9, shape) / (4 if "float" in dtype else 1)
         result.append(values.astype(dtype))
     return result
