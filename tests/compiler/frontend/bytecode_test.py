@@ -10,7 +10,7 @@ import pytest
 from tests.compiler.frontend.import_test import CASES, Case
 from tests.compiler.frontend.programs import artifact
 from treadle.compiler.errors import CompileError, StatusCode
-from treadle.compiler.frontend import bytecode, vhlo
+from treadle.compiler.frontend import bytecode, bytecode_ir, vhlo
 from treadle.compiler.frontend.checks import check_program
 from treadle.compiler.frontend.encodings import check_encodings
 
@@ -48,7 +48,7 @@ def test_what_jaxlib_writes_is_accepted(name):
     program = artifact(function, *arguments)
     check_program(program)
     tables, where = read(program)
-    seen = {tables.op_names[op][0] for op, _, _ in bytecode.check_ir(tables, *where)}
+    seen = {tables.op_names[op][0] for op, _, _ in bytecode_ir.check_ir(tables, *where)}
     assert "vhlo.func_v1" in seen
 
 
@@ -57,7 +57,7 @@ def test_every_op_with_attributes_is_checked():
     missing = set()
     for function, arguments in (CASES | OTHERS).values():
         tables, where = read(artifact(function, *arguments))
-        for op, _, properties in bytecode.check_ir(tables, *where):
+        for op, _, properties in bytecode_ir.check_ir(tables, *where):
             name = tables.op_names[op][0]
             if properties >= 0 and name.startswith("vhlo.") and name not in vhlo.PROPERTIES:
                 missing.add(name)
@@ -78,7 +78,7 @@ def test_a_cycle_is_refused():
     assert len(bytes(program)) == len(_add())
     tables, where = read(bytes(program))
     with pytest.raises(bytecode.BytecodeError, match="contains itself"):
-        check_encodings(tables, bytecode.check_ir(tables, *where))
+        check_encodings(tables, bytecode_ir.check_ir(tables, *where))
 
 
 def test_every_truncation_is_refused():

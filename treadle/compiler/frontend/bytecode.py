@@ -19,8 +19,6 @@ MAGIC = b"ML\xefR"
 _MIN_VERSION = 5
 _MAX_VERSION = 6
 
-_MAX_NESTED_REGIONS = 200
-
 
 class Section(enum.IntEnum):
     """Section ids."""
@@ -155,7 +153,7 @@ def _utf8(raw: bytes, what: str) -> str:
         raise BytecodeError(f"{what}, {raw[:40]!r}, is not valid UTF-8") from None
 
 
-def _count(data: bytes, at: int, end: int, what: str) -> tuple[int, int]:
+def count(data: bytes, at: int, end: int, what: str) -> tuple[int, int]:
     """A number of things that take at least a byte each."""
     number, at = varint(data, at)
     if number > end - at:
@@ -166,7 +164,7 @@ def _count(data: bytes, at: int, end: int, what: str) -> tuple[int, int]:
 def _read_strings(tables: Tables, at: int, end: int) -> None:
     """Sizes come first, last string's first, then the strings with a zero after each."""
     data = tables.data
-    number, at = _count(data, at, end, "strings")
+    number, at = count(data, at, end, "strings")
     sizes = []
     for _ in range(number):
         size, at = varint(data, at)
@@ -188,18 +186,18 @@ def _item(items: Sequence[str], index: int, what: str) -> str:
 
 def _read_dialects(tables: Tables, at: int, end: int) -> list[str]:
     data = tables.data
-    number, at = _count(data, at, end, "dialects")
+    number, at = count(data, at, end, "dialects")
     dialects = []
     for _ in range(number):
         name, at = varint(data, at)
         dialects.append(_item(tables.strings, name >> 1, "string"))
         if name & 1:
             _, _, at = section(data, at, end)
-    total, at = _count(data, at, end, "op names")
+    total, at = count(data, at, end, "op names")
     while at < end:
         dialect, at = varint(data, at)
         prefix = _item(dialects, dialect, "dialect")
-        group, at = _count(data, at, end, "op names")
+        group, at = count(data, at, end, "op names")
         for _ in range(group):
             name, at = varint(data, at)
             tables.op_names.append((f"{prefix}.{_item(tables.strings, name >> 1, 'string')}", bool(name & 1)))
@@ -211,13 +209,13 @@ def _read_dialects(tables: Tables, at: int, end: int) -> list[str]:
 def _read_entries(tables: Tables, dialects: list[str], where: tuple[int, int], at: int, end: int) -> None:
     data = tables.data
     start, limit = where
-    num_attributes, at = _count(data, at, end, "attributes")
-    num_types, at = _count(data, at, end, "types")
+    num_attributes, at = count(data, at, end, "attributes")
+    num_types, at = count(data, at, end, "types")
     entries: list[Entry] = []
     while at < end:
         dialect, at = varint(data, at)
         name = _item(dialects, dialect, "dialect")
-        group, at = _count(data, at, end, "attributes or types")
+        group, at = count(data, at, end, "attributes or types")
         for _ in range(group):
             size, at = varint(data, at)
             custom, size = bool(size & 1), size >> 1
@@ -233,162 +231,10 @@ def _read_entries(tables: Tables, dialects: list[str], where: tuple[int, int], a
 
 def _read_properties(tables: Tables, at: int, end: int) -> None:
     data = tables.data
-    number, at = _count(data, at, end, "property lists")
+    number, at = count(data, at, end, "property lists")
     for _ in range(number):
         size, at = varint(data, at)
         if size > end - at:
             raise BytecodeError(f"a property list has {size} bytes where {max(0, end - at)} are left")
         tables.properties.append((at, at + size))
         at += size
-
-
-# What an op's mask says that it has.
-_HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS = 1, 2, 4, 8
-_HAS_REGIONS, _HAS_USE_LIST_ORDERS, _HAS_PROPERTIES = 16, 32, 64
-
-
-class _Regions:
-    """Regions that are still to be read, and the block that is being read."""
-
-    __slots__ = ("at_is_shared", "blocks", "end", "isolated", "ops", "regions")
-
-    def __init__(self, regions: int, isolated: bool, end: int, at_is_shared: bool):
-        self.regions = regions  # not yet begun
-        self.blocks = 0  # of the region being read, not yet begun
-        self.ops = 0  # of the block being read
-        self.isolated = isolated
-        self.end = end  # of the section that they are in
-        self.at_is_shared = at_is_shared  # what follows them is in the same section
-
-
-def check_ir(tables: Tables, start: int, end: int) -> set[tuple[int, int, int]]:
-    """Walks the IR section; returns every distinct (op name, attribute dictionary, property list), -1 for none.
-
-    Raises:
-      BytecodeError: with what is wrong.
-    """
-    try:
-        return _check_ir(tables, start, end)
-    except IndexError:
-        raise BytecodeError("its IR section ends in the middle of an operation") from None
-
-
-def _check_ir(tables: Tables, start: int, end: int) -> set[tuple[int, int, int]]:
-    data = tables.data
-    num_names, num_attributes, num_types = len(tables.op_names), len(tables.attributes), len(tables.types)
-    num_properties = len(tables.properties)
-    seen: set[tuple[int, int, int]] = set()
-    ops, at = varint(data, start)
-    if ops & 1:
-        raise BytecodeError("the module's block has arguments")
-    top = _Regions(0, True, end, True)
-    top.ops = ops >> 1
-    stack = [top]
-    while stack:
-        state = stack[-1]
-        end = state.end
-        if state.ops == 0:
-            if state.blocks == 0:
-                if state.regions == 0:
-                    stack.pop()
-                    if not state.at_is_shared:
-                        at = end  # of the isolated section; what is after it is read next
-                    continue
-                state.regions -= 1
-                state.blocks, at = _count(data, at, end, "blocks")
-                if state.blocks == 0:
-                    continue
-                _, at = _count(data, at, end, "values")
-            state.blocks -= 1
-            state.ops, at = _block_header(data, at, end, num_types, num_attributes)
-            continue
-        state.ops -= 1
-        name, at = varint(data, at)
-        mask = data[at]
-        location, at = varint(data, at + 1)
-        if name >= num_names or location >= num_attributes:
-            raise BytecodeError("an operation has a name or location that is not in the file")
-        dictionary = properties = -1
-        if mask & _HAS_ATTRIBUTES:
-            dictionary, at = varint(data, at)
-            if dictionary >= num_attributes:
-                raise BytecodeError("an operation has attributes that are not in the file")
-        if mask & _HAS_PROPERTIES:
-            properties, at = varint(data, at)
-            if properties >= (num_properties if tables.op_names[name][1] else num_attributes):
-                raise BytecodeError("an operation has properties that are not in the file")
-        seen.add((name, dictionary, properties))
-        results = 0
-        if mask & _HAS_RESULTS:
-            results, at = _count(data, at, end, "results")
-            for _ in range(results):
-                index, at = varint(data, at)
-                if index >= num_types:
-                    raise BytecodeError("a result has a type that is not in the file")
-        if mask & _HAS_OPERANDS:
-            number, at = _count(data, at, end, "operands")
-            for _ in range(number):
-                _, at = varint(data, at)
-        if mask & _HAS_SUCCESSORS:
-            number, at = _count(data, at, end, "successors")
-            for _ in range(number):
-                _, at = varint(data, at)
-        if mask & _HAS_USE_LIST_ORDERS:
-            at = _use_list_orders(data, at, end, results)
-        if mask & _HAS_REGIONS:
-            number, at = varint(data, at)
-            isolated, number = bool(number & 1), number >> 1
-            if number > end - at:
-                raise BytecodeError(f"an operation has {number} regions in {max(0, end - at)} bytes")
-            inner_end = end
-            if isolated and number:
-                kind, at, inner_end = section(data, at, end)
-                if kind != Section.IR:
-                    raise BytecodeError("a region is in a section of another kind")
-            if number:
-                stack.append(_Regions(number, isolated, inner_end, not isolated))
-                if len(stack) > _MAX_NESTED_REGIONS:
-                    raise BytecodeError(f"it nests regions more than {_MAX_NESTED_REGIONS} deep")
-        if at > end:
-            raise BytecodeError("an operation reaches out of its section")
-    return seen
-
-
-def _block_header(data: bytes, at: int, end: int, num_types: int, num_attributes: int) -> tuple[int, int]:
-    """The number of ops of a block, after its arguments."""
-    ops, at = varint(data, at)
-    if ops >> 1 > end - at:
-        raise BytecodeError(f"a block has {ops >> 1} operations in {max(0, end - at)} bytes")
-    if ops & 1:
-        number, at = _count(data, at, end, "block arguments")
-        for _ in range(number):
-            index, at = varint(data, at)
-            if index >> 1 >= num_types:
-                raise BytecodeError("a block argument has a type that is not in the file")
-            if index & 1:
-                location, at = varint(data, at)
-                if location >= num_attributes:
-                    raise BytecodeError("a block argument has a location that is not in the file")
-        has_orders = data[at]
-        at += 1
-        if has_orders:
-            at = _use_list_orders(data, at, end, number)
-    return ops >> 1, at
-
-
-def _use_list_orders(data: bytes, at: int, end: int, values: int) -> int:
-    """Skips the orders of the uses of `values` values; returns where they end."""
-    number = 1
-    if values > 1:
-        number, at = _count(data, at, end, "use lists")
-    for _ in range(number):
-        if values > 1:
-            index, at = varint(data, at)
-            if index >= values:
-                raise BytecodeError("a use list is of a value that is not there")
-        size, at = varint(data, at)
-        if size >> 1 > end - at:
-            raise BytecodeError(f"a use list has {size >> 1} entries in {max(0, end - at)} bytes")
-        for _ in range(size >> 1):
-            _, at = varint(data, at)
-    return at

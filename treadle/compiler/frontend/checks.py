@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from treadle.compiler.errors import CompileError, StatusCode
-from treadle.compiler.frontend import bytecode, encodings
+from treadle.compiler.frontend import bytecode, bytecode_ir, encodings
 
 # MLIR's text parser calls itself at every opening bracket.
 _MAX_NESTED_BRACKETS = 500
@@ -34,7 +34,7 @@ def _check_bytecode(program: bytes) -> None:
     if read is None:
         return  # of a version that is MLIR's to judge
     tables, ir = read
-    encodings.check_encodings(tables, bytecode.check_ir(tables, *ir))
+    encodings.check_encodings(tables, bytecode_ir.check_ir(tables, *ir))
     for entry in (*tables.attributes, *tables.types):
         if not entry.custom:
             _check_text(program[entry.start : entry.end].rstrip(b"\0"))
