@@ -149,12 +149,26 @@ def transpose(fb: FunctionBuilder, element: str, bits: int, rows: list[str], lan
     while step:
         current = _exchanged(fb, element, current, lanes, step, low, high)
         step //= 2
+    if inside < lanes:
+        current = [_fence(fb, element, bits, row, lanes) for row in current]
     even, odd = _alternate(lanes, inside, 0), _alternate(lanes, inside, 1)
     step = inside
     while step < lanes:
         current = _exchanged(fb, element, current, lanes, step, even, odd)
         step *= 2
     return current
+
+
+def _fence(fb: FunctionBuilder, element: str, bits: int, value: str, lanes: int) -> str:
+    """The same value; LLVM does not look for what precedes it.
+
+    It would try to merge each shuffle with all those before it, finds nothing, and takes twice the time to compile.
+    """
+    ty, count = vector(element, lanes), bits * lanes // 32
+    floats = vector("float", count)
+    plain = value if ty == floats else fb.op(f"bitcast {ty} {value} to {floats}")
+    fenced = fb.intrinsic("arithmetic.fence", "float", count, [plain])
+    return fenced if ty == floats else fb.op(f"bitcast {floats} {fenced} to {ty}")
 
 
 def _exchanged(

@@ -1,7 +1,7 @@
 """A small builder of LLVM IR text.
 
 Text, not an object model: a kernel is a few hundred lines, and appending strings is what makes emitting one cheaper
-than a millisecond. The text uses opaque pointers and nothing newer than LLVM 15, so it parses with llvmlite 0.44 to
+than a millisecond. The text uses opaque pointers and nothing newer than LLVM 20, so it parses with llvmlite 0.45 to
 0.50.
 
 Register types: pred is `i1`, integers are themselves, f32 and f64 are `float` and `double`, and the 16-bit floats are

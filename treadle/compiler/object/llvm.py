@@ -31,9 +31,6 @@ _SHOWN = 200
 
 @functools.cache
 def _initialize() -> None:
-    # Newer llvmlite does the first step itself and refuses to be asked.
-    if llvm.llvm_version_info[0] < 20:
-        llvm.initialize()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
