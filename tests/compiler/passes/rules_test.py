@@ -203,6 +203,24 @@ def test_attention_keeps_its_transposes_in_the_products() -> None:
     assert names(optimised([t, t], build)) == ["dot_general"]
 
 
+@pytest.mark.parametrize(("operand", "result"), [(F32, F32), (BF16, BF16), (BF16, F32), (S8, S32)])
+def test_products_of_one_are_elementwise(operand: DType, result: DType) -> None:
+    """(2, 3, 1) and (1, 4, 2) with a batch dimension at either end, to (2, 3, 4)."""
+
+    def build(b: Builder, x: Value, y: Value) -> Value:
+        attrs: dict[str, Any] = {
+            "lhs_batching_dimensions": (0,),
+            "rhs_batching_dimensions": (2,),
+            "lhs_contracting_dimensions": (2,),
+            "rhs_contracting_dimensions": (0,),
+        }
+        return b.op("dot_general", x, y, types=[tensor(result, 2, 3, 4)], **attrs)
+
+    after = optimised([tensor(operand, 2, 3, 1), tensor(operand, 1, 4, 2)], build)
+    assert "dot_general" not in names(after)
+    assert names(after)[-1] == "multiply"
+
+
 def test_known_places() -> None:
     t, scalar = tensor(F32, 6, 4), tensor(S32)
 

@@ -65,7 +65,9 @@ def _dot_general(op: Op, inputs: list[Array], _: Context) -> Sequence[Array]:
     columns = math.prod(rhs.shape[d] for d in rhs_free)
     left = lhs.transpose([*lhs_batch, *lhs_free, *lhs_sum]).reshape(batch, rows, length)
     right = rhs.transpose([*rhs_batch, *rhs_sum, *rhs_free]).reshape(batch, length, columns)
-    return (_rounded(np.matmul(left, right), result.dtype).reshape(result.shape),)
+    # A single product is itself, also when it is -0: no sum with a zero is made.
+    product = left * right if length == 1 else np.matmul(left, right)
+    return (_rounded(product, result.dtype).reshape(result.shape),)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

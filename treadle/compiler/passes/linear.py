@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from treadle.compiler.ir.core import Op, Value
+from treadle.compiler.ir.types import TensorType
 from treadle.compiler.passes.algebra import made_by
 from treadle.compiler.passes.rewriter import Replacement, Rewriter, RuleSet
+from treadle.compiler.passes.shapes import broadcast, reshape
 
 rules = RuleSet()
 
@@ -20,6 +23,29 @@ def _free(op: Op, side: int) -> list[int]:
     which = ("lhs", "rhs")[side]
     taken = (*_attr(op, f"{which}_batching_dimensions"), *_attr(op, f"{which}_contracting_dimensions"))
     return [d for d in range(op.operands[side].type.rank) if d not in taken]
+
+
+@rules.on("dot_general")
+def _outer_product(op: Op, rewriter: Rewriter) -> Replacement:
+    """A product that sums nothing up is elementwise, and fuses."""
+    lhs = op.operands[0].type
+    if math.prod(lhs.shape[d] for d in _attr(op, "lhs_contracting_dimensions")) != 1:
+        return None
+    result = op.results[0].type
+    count = len(_attr(op, "lhs_batching_dimensions"))
+    factors = []
+    begin = count
+    for side, which in enumerate(("lhs", "rhs")):
+        value, summed = op.operands[side], _attr(op, f"{which}_contracting_dimensions")
+        batching, free = list(_attr(op, f"{which}_batching_dimensions")), _free(op, side)
+        left = [d for d in range(value.type.rank) if d not in summed]
+        places = [batching.index(d) if d in batching else begin + free.index(d) for d in left]
+        begin += len(free)
+        if value.type.dtype is not result.dtype:
+            value = rewriter.emit("convert", [value], TensorType(result.dtype, value.type.shape))
+        value = reshape(rewriter, value, [value.type.shape[d] for d in left])
+        factors.append(broadcast(rewriter, value, result.shape, places))
+    return rewriter.emit("multiply", factors)
 
 
 @rules.on("dot_general")

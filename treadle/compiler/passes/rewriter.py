@@ -207,9 +207,10 @@ class Rewriter:
                 self.region(region)
                 self._numbers.leave(mark)
             return
-        outer, self._numbers = self._numbers, numbering.Numbers()
+        outer = self._numbers
         for region in op.regions:
             if len(region.ops) > 1:
+                self._numbers = numbering.Numbers()  # one region's values mean nothing in the next
                 self.region(region)
         self._numbers = outer
 
