@@ -64,6 +64,6 @@ def enabled_address() -> int:
 
 
 def _register_exit() -> None:
-    # Again for each client, so that this runs early among the exit handlers: those of what was imported later run first.
+    # Again for each client, so that this runs early: exit handlers run in the reverse of their order.
     atexit.unregister(_disable)
     atexit.register(_disable)

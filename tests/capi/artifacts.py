@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from treadle.compiler.artifact import abi
@@ -116,7 +117,7 @@ class Program:
         return pack_sections(sections, self.cpu_features)
 
 
-def pack_sections(sections: list[tuple[int, bytes]], cpu_features: int = 0) -> bytes:
+def pack_sections(sections: Sequence[tuple[int, bytes]], cpu_features: int = 0) -> bytes:
     table, body = b"", b""
     start = ctypes.sizeof(abi.ArtifactHeader) + len(sections) * ctypes.sizeof(abi.Section)
     for kind, data in sections:

@@ -65,7 +65,8 @@ def test_memories(client):
 
 def test_user_data_of_a_memory():
     client = Client()
-    memory, deleted = client.memories[0], []
+    memory = client.memories[0]
+    deleted: list[int] = []
     table = ctypes.cast(ctypes.cast(memory, ctypes.POINTER(ctypes.c_void_p))[0], ctypes.POINTER(ctypes.c_void_p))
     get = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(table[3])
     set_ = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(table[4])

@@ -6,78 +6,38 @@ import time
 
 from pypjrt import errors
 
-from tests.capi.harness import _KEPT, PLUGIN, Event, call, raises
-
-CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-
-def on_ready(event, function):
-    """Registers `function(error_handle)`."""
-    callback = CALLBACK(lambda error, _: function(error))
-    _KEPT.append(callback)
-    call("PJRT_Event_OnReady", event=event.handle, callback=ctypes.cast(callback, ctypes.c_void_p).value, user_arg=None)
-
-
-def set_(event, code=0, message=b""):
-    text = ctypes.create_string_buffer(message)
-    call(
-        "PJRT_Event_Set",
-        event=event.handle,
-        error_code=code,
-        error_message=ctypes.addressof(text),
-        error_message_size=len(message),
-    )
-
-
-def new():
-    return Event(call("PJRT_Event_Create").event)
+from tests.capi.harness import PLUGIN, Event, call, raises
 
 
 def test_callbacks_run_in_order_and_late_ones_at_once():
-    event, seen = new(), []
-    on_ready(event, lambda e: seen.append((1, e)))
-    on_ready(event, lambda e: seen.append((2, e)))
+    event, seen = Event.new(), []
+    event.on_ready(lambda e: seen.append((1, e)))
+    event.on_ready(lambda e: seen.append((2, e)))
     assert not event.is_ready() and not seen
-    set_(event)
+    event.set()
     assert event.is_ready() and seen == [(1, None), (2, None)]
-    on_ready(event, lambda e: seen.append((3, e)))
+    event.on_ready(lambda e: seen.append((3, e)))
     assert seen[-1] == (3, None)
     event.close()
 
 
 def test_destroyed_inside_its_callback():
-    event, seen = new(), []
+    event, seen = Event.new(), []
 
     def destroy(_error):
         event.close()
         seen.append("gone")
 
-    on_ready(event, destroy)
-    set_(event)
+    event.on_ready(destroy)
+    event.set()
     assert seen == ["gone"]
 
 
-def test_callback_of_an_event_whose_handle_is_gone():
-    # JAX registers and destroys at once. A buffer's transfer keeps the event alive.
-    event, seen = new(), []
-    call(
-        "PJRT_Event_OnReady", event=event.handle, callback=ctypes.cast(keep(seen), ctypes.c_void_p).value, user_arg=None
-    )
-    set_(event)
-    event.close()
-    assert seen == [None]
-
-
-def keep(seen):
-    callback = CALLBACK(lambda error, _: seen.append(error))
-    _KEPT.append(callback)
-    return callback
-
-
 def test_an_error_is_a_fresh_object_for_everyone():
-    event, handles = new(), []
-    on_ready(event, handles.append)
-    set_(event, 8, b"no room")
+    event = Event.new()
+    handles: list[int | None] = []
+    event.on_ready(handles.append)
+    event.set(8, b"no room")
     for _ in range(2):
         handles.append(
             PLUGIN.fn("PJRT_Event_Error")(ctypes.byref(PLUGIN.args("PJRT_Event_Error_Args", event=event.handle)))
@@ -92,23 +52,23 @@ def test_an_error_is_a_fresh_object_for_everyone():
 
 
 def test_set_once():
-    event = new()
-    set_(event)
+    event = Event.new()
+    event.set()
     with raises(errors.FailedPrecondition, "PJRT_Event_Set", "set already"):
-        set_(event, 3, b"late")
+        event.set(3, b"late")
     event.wait()
     event.close()
 
 
 def test_error_of_a_pending_event():
-    event = new()
+    event = Event.new()
     with raises(errors.FailedPrecondition, "PJRT_Event_Error", "not ready"):
         call("PJRT_Event_Error", event=event.handle)
     event.close()
 
 
 def test_waiting_in_other_threads():
-    event, woken = new(), []
+    event, woken = Event.new(), []
 
     def wait():
         event.wait()
@@ -119,7 +79,7 @@ def test_waiting_in_other_threads():
         thread.start()
     time.sleep(0.05)
     assert not woken
-    set_(event)
+    event.set()
     for thread in threads:
         thread.join(10)
     assert len(woken) == 4

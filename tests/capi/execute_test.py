@@ -1,6 +1,7 @@
 """Compiling, loading and running, with a test that plays the compiler."""
 
 import ctypes
+import os
 import threading
 import time
 
@@ -9,8 +10,7 @@ import pytest
 from pypjrt import errors
 
 from tests.capi.artifacts import F32, S32, Buffer, Program, elementwise
-from tests.capi.events_test import new, on_ready, set_
-from tests.capi.harness import PLUGIN, ZERO_COPY, Client, call, raises
+from tests.capi.harness import PLUGIN, ZERO_COPY, Client, Event, call, raises
 from tests.capi.harness import Buffer as DeviceBuffer
 
 # Runs longer than what is run in the caller's thread, and says so.
@@ -31,7 +31,7 @@ def x4(client, device=0, **kwargs):
 def test_run(client, program):
     executable = client.compile(program)
     x = x4(client)
-    events = []
+    events: list[Event] = []
     ((y,),) = executable.run([x], events=events)
     np.testing.assert_array_equal(y.numpy(), [1, 2, 3, 4])
     events[0].wait()
@@ -45,14 +45,14 @@ def test_run(client, program):
 def test_returns_before_the_work_is_done(client):
     executable = client.compile(ADD_ONE_SLOWLY)
     x = x4(client)
-    events = []
+    events: list[Event] = []
     ((y,),) = executable.run([x], events=events)
     assert not events[0].is_ready()
     # Everything may go away meanwhile.
     x.close()
     executable.close()
     called = threading.Event()
-    on_ready(events[0], lambda error: called.set())
+    events[0].on_ready(lambda error: called.set())
     events[0].close()
     np.testing.assert_array_equal(y.numpy(), [1, 2, 3, 4])
     assert called.wait(10)
@@ -104,7 +104,7 @@ def test_an_argument_that_is_an_error(client, program):
         memory=client.memories[0],
     )
     x = DeviceBuffer(args.buffer)
-    events = []
+    events: list[Event] = []
     ((y,),) = executable.run([x], events=events)
     ((z,),) = executable.run([y])
     for buffer in (y, z):
@@ -608,18 +608,44 @@ def test_a_callback_may_use_the_api(client):
     executable = client.compile(ADD_ONE_SLOWLY)
     quick = client.compile(ADD_ONE)
     x = x4(client)
-    event, values = new(), []
+    event, values = Event.new(), []
 
     def run_another(_error):
         ((z,),) = quick.run([x])
         values.extend(z.numpy())
         z.close()
-        set_(event)
+        event.set()
 
-    events = []
+    events: list[Event] = []
     ((y,),) = executable.run([x], events=events)
-    on_ready(events[0], run_another)  # in the device's own thread
+    events[0].on_ready(run_another)  # in the device's own thread
     event.wait()
     assert values == [1, 2, 3, 4]
     for thing in (events[0], event, x, y, executable, quick):
+        thing.close()
+
+
+def test_a_forked_child_may_destroy_what_it_inherited():
+    """The device's thread does not exist there, and nothing waits for it."""
+    parent = Client()
+    executable = parent.compile(ADD_ONE_SLOWLY)
+    x = x4(parent)
+    results = [executable.run([x])[0][0] for _ in range(3)]
+    child = os.fork()
+    if child == 0:
+        for thing in (x, *results, executable, parent):
+            thing.close()
+        os._exit(7)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert pid and os.waitstatus_to_exitcode(status) == 7
+    np.testing.assert_array_equal(results[-1].numpy(), [1, 2, 3, 4])
+    for thing in (x, *results, executable, parent):
         thing.close()

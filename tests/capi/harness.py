@@ -108,6 +108,26 @@ class Event:
         assert handle
         self.handle = handle
 
+    @classmethod
+    def new(cls) -> Event:
+        return cls(call("PJRT_Event_Create").event)
+
+    def set(self, code: int = 0, message: bytes = b"") -> None:
+        text = ctypes.create_string_buffer(message)
+        call(
+            "PJRT_Event_Set",
+            event=self.handle,
+            error_code=code,
+            error_message=ctypes.addressof(text),
+            error_message_size=len(message),
+        )
+
+    def on_ready(self, function: Callable[[int | None], Any]) -> None:
+        """Registers `function(error_handle)`."""
+        callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda error, _: function(error))
+        _KEPT.append(callback)
+        call("PJRT_Event_OnReady", event=self.handle, callback=ctypes.cast(callback, ctypes.c_void_p).value)
+
     def is_ready(self) -> bool:
         return bool(call("PJRT_Event_IsReady", event=self.handle).is_ready)
 
