@@ -20,7 +20,7 @@ import pytest
 from jax import lax
 
 from tests.bad_input.mutants import mutate
-from tests.compiler.frontend.import_test import Case
+from tests.compiler.frontend.cases import Case
 from tests.compiler.frontend.programs import artifact
 
 HERE = Path(__file__).parent

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.compiler.frontend.options_test import serialized
-from tests.compiler.frontend.programs import artifact, context, imported
+from tests.compiler.frontend.programs import artifact, context, imported, serialized
 from treadle.compiler import check, collector, driver, knobs, stages
 from treadle.compiler.errors import CompileError, IrError, StatusCode, UnsupportedError, unsupported_message
 from treadle.compiler.ir.core import Location, Op

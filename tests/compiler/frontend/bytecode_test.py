@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.compiler.frontend.import_test import CASES, Case
+from tests.compiler.frontend.cases import CASES, Case
 from tests.compiler.frontend.programs import artifact
 from treadle.compiler.errors import CompileError, StatusCode
 from treadle.compiler.frontend import bytecode, bytecode_ir, vhlo

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from jax._src.lib import xla_client
 
+from tests.compiler.frontend.programs import serialized
 from treadle.compiler.errors import CompileError, StatusCode
 from treadle.compiler.frontend.options import CompileOptions, parse_options
-
-
-def serialized(replicas=1, partitions=1, devices=None, spmd=False, portable=False) -> bytes:
-    options = xla_client.CompileOptions()
-    options.num_replicas = replicas
-    options.num_partitions = partitions
-    build = options.executable_build_options
-    build.num_replicas = replicas
-    build.num_partitions = partitions
-    build.use_spmd_partitioning = spmd
-    options.compile_portable_executable = portable
-    if devices is not None:
-        options.device_assignment = xla_client.DeviceAssignment.create(np.array(devices))
-    data: bytes = options.SerializeAsString()
-    return data
 
 
 def test_defaults():

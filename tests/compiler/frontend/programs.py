@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.lib import _jax
+from jax._src.lib import _jax, xla_client
 from jaxlib.mlir import passmanager
 from jaxlib.mlir.dialects import stablehlo
 
@@ -65,3 +65,25 @@ def random_arguments(*shapes: tuple[int, ...] | tuple[tuple[int, ...], str]) -> 
         values = rng.integers(-8, 9, shape) / (4 if "float" in dtype else 1)
         result.append(values.astype(dtype))
     return result
+
+
+def serialized(
+    replicas: int = 1,
+    partitions: int = 1,
+    devices: list[list[int]] | None = None,
+    spmd: bool = False,
+    portable: bool = False,
+) -> bytes:
+    """Compile options as jaxlib sends them."""
+    options = xla_client.CompileOptions()
+    options.num_replicas = replicas
+    options.num_partitions = partitions
+    build = options.executable_build_options
+    build.num_replicas = replicas
+    build.num_partitions = partitions
+    build.use_spmd_partitioning = spmd
+    options.compile_portable_executable = portable
+    if devices is not None:
+        options.device_assignment = xla_client.DeviceAssignment.create(np.array(devices))
+    data: bytes = options.SerializeAsString()
+    return data
