@@ -91,9 +91,10 @@ def test_every_truncation_is_refused():
         assert caught.value.code is StatusCode.INVALID_ARGUMENT
 
 
-def test_other_versions_are_left_to_mlir():
-    assert bytecode.read_tables(bytecode.MAGIC + b"\x03" + bytes(50)) is None
+def test_newer_versions_are_left_to_mlir():
     assert bytecode.read_tables(bytecode.MAGIC + b"\x81" + bytes(50)) is None
+    with pytest.raises(bytecode.BytecodeError, match="version 1"):
+        bytecode.read_tables(bytecode.MAGIC + b"\x03" + bytes(50))
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 16383, 16384, 2**31, 2**56 - 1, 2**56, 2**64 - 1])

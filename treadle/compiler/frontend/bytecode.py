@@ -3,7 +3,7 @@
 MLIR's reader is meant for what MLIR wrote. Some damage makes it crash, or allocate without end,
 where an error would do. So everything that it trusts is checked here first: that sections, counts
 and indices lie inside the file, that strings are UTF-8, that attributes and types do not contain
-themselves. A file of a bytecode version that is not known here is left to MLIR.
+themselves. A file of a newer bytecode version is left to MLIR.
 
 The check is Python and costs about a quarter of an import, hence the terse loops.
 """
@@ -93,7 +93,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_tables(data: bytes) -> tuple[Tables, tuple[int, int]] | None:
-    """The tables of a bytecode file, and where its IR section is; None for an unknown version.
+    """The tables of a bytecode file, and where its IR section is; None for a newer version.
 
     Raises:
       BytecodeError: with what is wrong.
@@ -106,7 +106,11 @@ def read_tables(data: bytes) -> tuple[Tables, tuple[int, int]] | None:
 
 def _read_tables(data: bytes) -> tuple[Tables, tuple[int, int]] | None:
     version, at = varint(data, len(MAGIC))
-    if not _MIN_VERSION <= version <= _MAX_VERSION:
+    if version < _MIN_VERSION:
+        raise BytecodeError(
+            f"its bytecode has version {version}, and no jaxlib that Treadle runs with writes one below 5"
+        )
+    if version > _MAX_VERSION:
         return None
     end_of_producer = data.find(b"\0", at)
     if end_of_producer < 0:

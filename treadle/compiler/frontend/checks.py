@@ -32,7 +32,7 @@ def check_program(program: bytes) -> None:
 def _check_bytecode(program: bytes) -> None:
     read = bytecode.read_tables(program)
     if read is None:
-        return  # of a version that is MLIR's to judge
+        return  # of a newer version, which is MLIR's to judge
     tables, ir = read
     encodings.check_encodings(tables, bytecode_ir.check_ir(tables, *ir))
     for entry in (*tables.attributes, *tables.types):
