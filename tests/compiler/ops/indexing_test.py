@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.compiler.ops.attributes import gather_attributes, scatter_attributes
 from tests.compiler.ops.checking import RNG, check, region, second, values
 from treadle.compiler.ir.core import Value
 from treadle.compiler.ir.types import BF16, F32, S8, S32, S64, U8, U32, DType, TensorType
@@ -66,18 +66,6 @@ GATHERS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
-def gather_attributes(indices: Sequence[int], given: dict[str, Any]) -> dict[str, Any]:
-    attrs: dict[str, Any] = {
-        "offset_dims": (),
-        "collapsed_slice_dims": (),
-        "operand_batching_dims": (),
-        "start_indices_batching_dims": (),
-        "index_vector_dim": 1 if len(indices) == 1 else len(indices) - 1,
-        "indices_are_sorted": False,
-    }
-    return attrs | given
-
-
 @pytest.mark.parametrize("index", [S32, U32, S8], ids=repr)
 @pytest.mark.parametrize("case", range(len(GATHERS)))
 def test_gather(case: int, index: DType) -> None:
@@ -114,19 +102,6 @@ SCATTERS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str
         },
     ),
 ]
-
-
-def scatter_attributes(indices: Sequence[int], given: dict[str, Any]) -> dict[str, Any]:
-    attrs: dict[str, Any] = {
-        "update_window_dims": (),
-        "inserted_window_dims": (),
-        "input_batching_dims": (),
-        "scatter_indices_batching_dims": (),
-        "index_vector_dim": max(len(indices) - 1, 0),
-        "indices_are_sorted": False,
-        "unique_indices": False,
-    }
-    return attrs | given
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16, S32], ids=repr)

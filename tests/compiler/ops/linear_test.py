@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiler.ops.attributes import convolution_attributes
 from tests.compiler.ops.checking import check
 from treadle.compiler.ir.types import BF16, BY_NAME, F32, F64, S32, DType, TensorType
 
@@ -37,29 +38,6 @@ def test_dot_general(operand: str, result: str) -> None:
         }
         types = [TensorType(BY_NAME[result], shape)]
         check([x, y], lambda b, v, w, t=types, a=attrs: b.op("dot_general", v, w, types=t, **a), atol=1e-300)
-
-
-def convolution_attributes(**changes: Any) -> dict[str, Any]:
-    """NHWC with HWIO, no padding."""
-    attrs: dict[str, Any] = {
-        "input_batch_dimension": 0,
-        "input_feature_dimension": 3,
-        "input_spatial_dimensions": (1, 2),
-        "kernel_input_feature_dimension": 2,
-        "kernel_output_feature_dimension": 3,
-        "kernel_spatial_dimensions": (0, 1),
-        "output_batch_dimension": 0,
-        "output_feature_dimension": 3,
-        "output_spatial_dimensions": (1, 2),
-        "window_strides": (1, 1),
-        "padding": ((0, 0), (0, 0)),
-        "lhs_dilation": (1, 1),
-        "rhs_dilation": (1, 1),
-        "window_reversal": (False, False),
-        "feature_group_count": 1,
-        "batch_group_count": 1,
-    }
-    return attrs | changes
 
 
 CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
