@@ -23,7 +23,7 @@ from treadle.compiler.loops.ir import Kernel
 from treadle.compiler.loops.text import kernel_text
 from treadle.compiler.object import elf
 from treadle.compiler.object.disk import DEFAULT_LIMIT, Disk, default_folder
-from treadle.compiler.object.llvm import LLVMLITE_VERSION, compile_module
+from treadle.compiler.object.llvm import DEFAULT_SPEED, LLVMLITE_VERSION, compile_module
 
 _PER_MODULE = 16
 _MEMORY_BYTES = 64 << 20
@@ -109,7 +109,9 @@ class KernelCache:
         symbol = "m_" + digest.hexdigest()
         code = self._look_up(symbol)
         if code is None:
-            code = compile_module(text, target, externals, clean_up=clean_up)
+            # Straight code runs once: better code would never win back the time that LLVM takes for it (a sixth).
+            speed = DEFAULT_SPEED if clean_up else 0
+            code = compile_module(text, target, externals, speed, clean_up)
             self._keep([symbol], code)
         return code
 
