@@ -10,18 +10,18 @@
 namespace treadle {
 
 // Every function of oneDNN that is used, without its prefix.
-#define TREADLE_ONEDNN_FUNCTIONS(X)                                                            \
-  X(engine_create)                                                                             \
-  X(engine_destroy) X(stream_create) X(stream_destroy) X(memory_desc_create_with_strides)      \
-      X(memory_desc_create_with_tag) X(memory_desc_destroy) X(memory_desc_equal)               \
-          X(memory_desc_get_size) X(memory_create) X(memory_destroy) X(primitive_attr_create)  \
-              X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode)                  \
-                  X(primitive_desc_query_md) X(primitive_desc_query) X(primitive_desc_destroy) \
-                      X(primitive_create) X(primitive_execute) X(primitive_destroy)            \
-                          X(matmul_primitive_desc_create) X(reorder_primitive_desc_create)     \
-                              X(convolution_forward_primitive_desc_create)                     \
-                                  X(convolution_backward_data_primitive_desc_create)           \
-                                      X(convolution_backward_weights_primitive_desc_create)
+// clang-format off
+#define TREADLE_ONEDNN_FUNCTIONS(X)                                                               \
+  X(engine_create) X(engine_destroy) X(stream_create) X(stream_destroy)                           \
+  X(memory_desc_create_with_strides) X(memory_desc_create_with_tag) X(memory_desc_destroy)        \
+  X(memory_desc_equal) X(memory_desc_get_size) X(memory_create) X(memory_destroy)                 \
+  X(primitive_attr_create) X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode)        \
+  X(primitive_desc_query_md) X(primitive_desc_query) X(primitive_desc_destroy)                    \
+  X(primitive_create) X(primitive_execute) X(primitive_destroy) X(matmul_primitive_desc_create)   \
+  X(reorder_primitive_desc_create) X(convolution_forward_primitive_desc_create)                   \
+  X(convolution_backward_data_primitive_desc_create)                                              \
+  X(convolution_backward_weights_primitive_desc_create)
+// clang-format on
 
 // The library: its functions, typed by its own header.
 class OneDnn {
