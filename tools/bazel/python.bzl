@@ -167,6 +167,7 @@ def treadle_test_folder(deps, data = [], **kwargs):
     """
     native.py_library(
         name = "support",
+        visibility = ["//tests:__subpackages__"],
         srcs = native.glob(["**/*.py"], exclude = ["**/*_test.py"]),
         data = data,
         deps = deps,
