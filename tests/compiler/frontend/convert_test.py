@@ -201,6 +201,14 @@ def test_impossible_aliases_are_refused(first, second, says):
     assert says in error.message
 
 
+@pytest.mark.parametrize(
+    "attribute", ['tf.aliasing_output = "x"', 'tf.aliasing_output = loc("x")', "mhlo.memory_kind = 1 : i32"]
+)
+def test_argument_attributes_of_the_wrong_kind(attribute):
+    error = refused(main("return %a : tensor<f32>", f"%a: tensor<f32> {{{attribute}}}", "tensor<f32>"))
+    assert error.code is StatusCode.INVALID_ARGUMENT
+
+
 # ---- one device
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from treadle.compiler.errors import CompileError, StatusCode
 from treadle.compiler.frontend.mlir import ir
 from treadle.compiler.ir.core import Input, Output
@@ -21,9 +23,9 @@ def inputs(main: ir.Operation, count: int, num_outputs: int) -> list[Input]:
     for index, attributes in enumerate(_dictionaries(main, "arg_attrs", count)):
         item = Input()
         if attributes is not None:
-            item.memory_kind = _string(attributes, "mhlo.memory_kind")
+            item.memory_kind = _value(attributes, "mhlo.memory_kind", ir.StringAttr, "")
             if "tf.aliasing_output" in attributes:
-                item.alias = int(ir.IntegerAttr(attributes["tf.aliasing_output"]).value)
+                item.alias = _value(attributes, "tf.aliasing_output", ir.IntegerAttr, -1)
                 item.donated = True
                 _check_alias(item.alias, index, num_outputs, owner)
             if "jax.buffer_donor" in attributes:
@@ -52,7 +54,7 @@ def outputs(main: ir.Operation, count: int) -> list[Output]:
     for attributes in _dictionaries(main, "res_attrs", count):
         item = Output()
         if attributes is not None:
-            item.memory_kind = _string(attributes, "mhlo.memory_kind")
+            item.memory_kind = _value(attributes, "mhlo.memory_kind", ir.StringAttr, "")
         result.append(item)
     return result
 
@@ -64,5 +66,14 @@ def _dictionaries(main: ir.Operation, name: str, count: int) -> list[ir.DictAttr
     return listed[:count] + [None] * (count - len(listed))
 
 
-def _string(attributes: ir.DictAttr, name: str) -> str:
-    return str(ir.StringAttr(attributes[name]).value) if name in attributes else ""
+def _value(attributes: ir.DictAttr, name: str, kind: Any, default: Any) -> Any:
+    """The value of an attribute that must be of a kind, if it is there."""
+    if name not in attributes:
+        return default
+    try:
+        return kind(attributes[name]).value
+    except (TypeError, ValueError):
+        raise CompileError(
+            StatusCode.INVALID_ARGUMENT,
+            f"The attribute {name} of an argument or result of the program is no {kind.__name__}.",
+        ) from None
