@@ -1,6 +1,7 @@
 #include "plugin/runtime/executable.h"
 
 #include <algorithm>
+#include <compare>
 
 #include "plugin/runtime/client.h"
 #include "plugin/runtime/error.h"
@@ -24,8 +25,10 @@ int64_t Estimate(const TreadleManifest& manifest) {
   return static_cast<int64_t>(std::min<uint64_t>(nanoseconds, INT64_MAX));
 }
 
-void CheckArgument(const Buffer& buffer, const Parameter& wanted, const Device& device,
+void CheckArgument(const Buffer* argument, const Parameter& wanted, const Device& device,
                    size_t index) {
+  if (argument == nullptr) throw InvalidArgument("argument ", index, " is null");
+  const Buffer& buffer = *argument;
   const bool same_shape = buffer.type() == wanted.type && buffer.byte_size() == wanted.byte_size &&
                           std::ranges::equal(buffer.dims(), wanted.dims);
   if (same_shape && &buffer.device() == &device && !buffer.IsDeleted()) return;
@@ -41,25 +44,39 @@ void CheckArgument(const Buffer& buffer, const Parameter& wanted, const Device& 
                         ", but the program runs on ", device.description().to_string);
 }
 
-bool IsDonated(const Parameter& parameter, size_t index, std::span<const int64_t> non_donatable) {
-  return parameter.donated && std::find(non_donatable.begin(), non_donatable.end(),
-                                        static_cast<int64_t>(index)) == non_donatable.end();
+// Which arguments the caller gives away; empty when it is none of them.
+std::vector<char> Donations(const Executable& executable, std::span<const int64_t> non_donatable) {
+  std::vector<char> donated;
+  if (!executable.donates()) return donated;
+  for (const Parameter& input : executable.inputs()) donated.push_back(input.donated ? 1 : 0);
+  for (const int64_t index : non_donatable) {
+    if (index >= 0 && static_cast<size_t>(index) < donated.size()) {
+      donated[static_cast<size_t>(index)] = 0;
+    }
+  }
+  return donated;
 }
 
 // A buffer that is given away may appear once only: there would be two owners, or a reader of what
 // is overwritten.
-void CheckDonations(std::span<Buffer* const> arguments, const std::vector<Parameter>& parameters,
-                    std::span<const int64_t> non_donatable) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!IsDonated(parameters[i], i, non_donatable)) continue;
-    for (size_t j = 0; j < arguments.size(); ++j) {
-      if (i == j || arguments[i] != arguments[j]) continue;
-      const bool twice = IsDonated(parameters[j], j, non_donatable);
-      throw InvalidArgument("the same buffer is argument ", std::min(i, j), " and argument ",
-                            std::max(i, j),
-                            (twice ? ", both of them donated: " : ", one of them donated: "),
-                            twice ? "f(donate(a), donate(a))" : "f(donate(a), a)");
-    }
+void CheckDonations(std::span<Buffer* const> arguments, std::span<const char> donated) {
+  struct Use {
+    Buffer* buffer;
+    bool kept;
+    size_t index;
+    auto operator<=>(const Use&) const = default;
+  };
+  std::vector<Use> uses;
+  for (size_t i = 0; i < arguments.size(); ++i) uses.push_back({arguments[i], donated[i] == 0, i});
+  // A buffer's uses become neighbours, those that give it away first.
+  std::sort(uses.begin(), uses.end());
+  for (size_t i = 1; i < uses.size(); ++i) {
+    const Use &first = uses[i - 1], &second = uses[i];
+    if (first.buffer != second.buffer || first.kept) continue;
+    throw InvalidArgument("the same buffer is argument ", std::min(first.index, second.index),
+                          " and argument ", std::max(first.index, second.index),
+                          second.kept ? ", one of them donated: f(donate(a), a)"
+                                      : ", both of them donated: f(donate(a), donate(a))");
   }
 }
 
@@ -83,6 +100,7 @@ Executable::Executable(std::shared_ptr<const Program> program, CompileOptions op
       inputs_(program_->inputs().begin(), program_->inputs().end()),
       outputs_(program_->outputs().begin(), program_->outputs().end()),
       expected_ns_(Estimate(program_->manifest())) {
+  for (const Parameter& input : inputs_) donates_ = donates_ || input.donated;
   for (const auto* list : {&inputs_, &outputs_}) {
     for (const Parameter& parameter : *list) {
       if (parameter.byte_size != ArrayBytes(parameter.type, parameter.dims)) {
@@ -159,34 +177,35 @@ void LoadedExecutable::Execute(const ExecuteRequest& request) const {
     throw InvalidArgument("the program takes ", parameters.size(), " arguments and was given ",
                           request.num_args);
   }
+  const std::vector<char> donated = Donations(*executable, request.non_donatable);
   for (size_t d = 0; d < num_devices; ++d) {
     const Device& device = request.device != nullptr ? *request.device : *devices_[d];
     const std::span arguments(request.argument_lists[d], request.num_args);
-    bool any_donated = false;
     for (size_t i = 0; i < arguments.size(); ++i) {
-      CheckArgument(*arguments[i], parameters[i], device, i);
-      any_donated = any_donated || parameters[i].donated;
+      CheckArgument(arguments[i], parameters[i], device, i);
     }
-    if (any_donated) CheckDonations(arguments, parameters, request.non_donatable);
+    if (!donated.empty()) CheckDonations(arguments, donated);
   }
   for (size_t d = 0; d < num_devices; ++d) {
-    ExecuteOn(request.device != nullptr ? *request.device : *devices_[d], executable, request, d);
+    ExecuteOn(request.device != nullptr ? *request.device : *devices_[d], executable, request,
+              donated, d);
   }
 }
 
 void LoadedExecutable::ExecuteOn(Device& device,
                                  const std::shared_ptr<const Executable>& executable,
-                                 const ExecuteRequest& request, size_t index) const {
+                                 const ExecuteRequest& request, std::span<const char> donated,
+                                 size_t index) const {
   const std::vector<Parameter>& outputs = executable->outputs();
   Launch launch(executable, client_.pool());
   for (size_t i = 0; i < request.num_args; ++i) {
     Buffer& buffer = *request.argument_lists[index][i];
-    const bool donated = IsDonated(executable->inputs()[i], i, request.non_donatable);
-    BufferContents contents = donated ? buffer.GiveAway() : buffer.Contents();
+    const bool give_away = !donated.empty() && donated[i] != 0;
+    BufferContents contents = give_away ? buffer.GiveAway() : buffer.Contents();
     if (!contents.storage) {
       throw InvalidArgument("argument ", i, " was deleted while the program was being started");
     }
-    launch.AddInput(std::move(contents), donated);
+    launch.AddInput(std::move(contents), give_away);
   }
   std::vector<Ref<Storage>> storages;
   storages.reserve(outputs.size());

@@ -46,6 +46,8 @@ class Executable {
   int num_partitions() const { return static_cast<int>(program_->manifest().num_partitions); }
   const std::vector<Parameter>& inputs() const { return inputs_; }
   const std::vector<Parameter>& outputs() const { return outputs_; }
+  // Whether the caller gives any argument away.
+  bool donates() const { return donates_; }
 
   // How long a run is going to take: first the compiler's estimate, then what was measured.
   int64_t expected_nanoseconds() const { return expected_ns_.load(std::memory_order_relaxed); }
@@ -56,6 +58,7 @@ class Executable {
   const CompileOptions options_;
   const std::string options_bytes_;
   std::vector<Parameter> inputs_, outputs_;
+  bool donates_ = false;
   mutable std::atomic<int64_t> expected_ns_;
 };
 
@@ -101,7 +104,7 @@ class LoadedExecutable {
 
  private:
   void ExecuteOn(Device& device, const std::shared_ptr<const Executable>& executable,
-                 const ExecuteRequest& request, size_t index) const;
+                 const ExecuteRequest& request, std::span<const char> donated, size_t index) const;
 
   Client& client_;
   const bool portable_;
