@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treadle.compiler import interp, knobs
+from treadle.compiler import knobs
 from treadle.compiler.context import CompileContext
 from treadle.compiler.errors import CompileError, IrError, StatusCode
 from treadle.compiler.ir.core import Program
 from treadle.compiler.ir.types import Kind, TensorType
-from treadle.compiler.ir.verifier import verify
 from treadle.compiler.passes import optimise
 
 # Passes may feed a matrix product in another layout, which NumPy's BLAS adds up in another order.
@@ -35,12 +34,16 @@ class Checker:
 
     def __init__(self, program: Program, seed: int = 0):
         """Runs `program` once on random inputs; passes may change it in place afterwards."""
+        from treadle.compiler.ir.verifier import verify
+
         verify(program)
         rng = np.random.default_rng(seed)
         self._inputs = [random_array(arg.type, rng) for arg in program.entry.args]
         self._expected = self._run(program)
 
     def _run(self, program: Program) -> list[np.ndarray]:
+        from treadle.compiler import interp  # not needed unless something is checked
+
         # Copies: an interpreter that updated an input in place would falsify the next run.
         return interp.run(program, [a.copy() for a in self._inputs])
 
@@ -50,6 +53,8 @@ class Checker:
         Raises:
           CompileError: INTERNAL, naming the pass.
         """
+        from treadle.compiler.ir.verifier import verify
+
         try:
             verify(program)
             outputs = self._run(program)

@@ -20,6 +20,7 @@ from treadle.compiler.dump import DumpFolder
 from treadle.compiler.errors import CompileError, IrError, StatusCode
 from treadle.compiler.frontend.options import parse_options
 from treadle.compiler.ir.core import Op
+from treadle.compiler.object import programs
 from treadle.compiler.stages import STAGES, Stage
 
 FORMAT = "mlir"
@@ -53,7 +54,13 @@ def compile_request(
     """
     try:
         context = make_context(program, fmt, options, num_devices, cpu_features, num_threads)
+        name = programs.name_of(program, context.options, num_devices, cpu_features, num_threads)
+        kept = programs.find(name) if name is not None else None
+        if kept is not None:
+            return kept
         artifact = run(context, STAGES[-1].name)
+        if name is not None:
+            programs.keep(name, artifact)
     except CompileError:
         raise
     except BaseException as e:

@@ -95,7 +95,7 @@ def _describe(
 
 def _fingerprint(context: CompileContext) -> str:
     digest = hashlib.sha256()
-    for part in (build_id().encode(), str(context.cpu_features).encode(), context.options_bytes, context.program):
+    for part in (build_id().encode(), str(context.cpu_features).encode(), repr(context.options).encode(), context.program):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()

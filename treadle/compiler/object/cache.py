@@ -14,16 +14,14 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 
-from treadle.compiler.codegen.kernel import emit_kernel
-from treadle.compiler.codegen.module import module_text
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.loops.ir import Kernel
 from treadle.compiler.loops.text import kernel_text
 from treadle.compiler.object import elf
 from treadle.compiler.object.disk import DEFAULT_LIMIT, Disk, default_folder
-from treadle.compiler.object.llvm import DEFAULT_SPEED, LLVMLITE_VERSION, compile_module
 
 _PER_MODULE = 16
 _MEMORY_BYTES = 64 << 20
@@ -36,7 +34,7 @@ _SOURCES = ("artifact/abi.py", "codegen", "ir/types.py", "loops", "object")
 def build_id() -> str:
     """A hash of the sources that turn a kernel into code, and of LLVM's version."""
     root = Path(__file__).resolve().parent.parent
-    digest = hashlib.blake2b(LLVMLITE_VERSION.encode(), digest_size=16)
+    digest = hashlib.blake2b(metadata.version("llvmlite").encode(), digest_size=16)
     for name in _SOURCES:
         path = root / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
@@ -96,7 +94,7 @@ class KernelCache:
         names = list(missing)
         for first in range(0, len(names), _PER_MODULE):
             group = names[first : first + _PER_MODULE]
-            code = compile_module(module_text([emit_kernel(missing[name], name, target) for name in group]), target)
+            code = _compile_kernels({name: missing[name] for name in group}, target)
             self._keep(group, code)
             found.update(dict.fromkeys(group, code))
         return list(dict.fromkeys(found[symbol] for symbol in wanted))
@@ -110,8 +108,7 @@ class KernelCache:
         code = self._look_up(symbol)
         if code is None:
             # Straight code runs once: better code would never win back the time that LLVM takes for it (a sixth).
-            speed = DEFAULT_SPEED if clean_up else 0
-            code = compile_module(text, target, externals, speed, clean_up)
+            code = _compile_main(text, target, externals, clean_up)
             self._keep([symbol], code)
         return code
 
@@ -145,6 +142,21 @@ class KernelCache:
         while self._bytes > self._limit and len(self._memory) > 1:
             _, dropped = self._memory.popitem(last=False)
             self._bytes -= len(dropped)
+
+
+def _compile_kernels(kernels: Mapping[str, Kernel], target: Target) -> bytes:
+    # Imported late: a process that finds everything in the cache never loads LLVM, which takes longer than most compiles.
+    from treadle.compiler.codegen.kernel import emit_kernel
+    from treadle.compiler.codegen.module import module_text
+    from treadle.compiler.object.llvm import compile_module
+
+    return compile_module(module_text([emit_kernel(kernel, name, target) for name, kernel in kernels.items()]), target)
+
+
+def _compile_main(text: str, target: Target, externals: Collection[str], clean_up: bool) -> bytes:
+    from treadle.compiler.object.llvm import DEFAULT_SPEED, compile_module
+
+    return compile_module(text, target, externals, DEFAULT_SPEED if clean_up else 0, clean_up)
 
 
 @functools.cache
