@@ -5,7 +5,7 @@ import os
 
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from jax import lax
 
@@ -13,10 +13,14 @@ from tests.ops import harness
 from tests.ops.harness import BF16, F32, PRED, S8, S32, U8, U32
 
 EXAMPLES = int(os.environ.get("TREADLE_TEST_EXAMPLES", "25"))
+# Each step of a search for the smallest failing example compiles twice: it is for a developer, not for a test run.
+PHASES = [Phase.explicit, Phase.generate, *([Phase.shrink] if os.environ.get("TREADLE_TEST_SHRINK") else [])]
 bounded = settings(
     max_examples=EXAMPLES,
     deadline=None,
     derandomize=True,
+    phases=PHASES,
+    report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -55,7 +55,7 @@ def _gather(op: Op, rewriter: Rewriter) -> Replacement:
     sizes = _attr(op, "slice_sizes")
     if not operand.type.size or not op.results[0].type.size or not operand.type.rank:
         return None
-    if indices.type.size == len(_attr(op, "start_index_map")) and not _attr(op, "operand_batching_dims"):
+    if indices.type.size == len(_attr(op, "start_index_map")) > 0 and not _attr(op, "operand_batching_dims"):
         return _gather_of_one(op, rewriter)
     line = _evenly_spaced(op, rewriter)
     if line is None:
@@ -109,6 +109,9 @@ def _evenly_spaced(op: Op, rewriter: Rewriter) -> tuple[int, int, int, int] | No
         inner = made_by(indices, "reshape")
         counted = made_by(inner.operands[0], "iota") if inner is not None else None
     if counted is None or count > extent:
+        return None
+    # An iota along a dimension of extent 1 is all zeros, and one along a part of the others does not run through.
+    if counted.results[0].type.shape[_attr(counted, "iota_dimension")] != count:
         return None
     return dim, 0, 1, count
 
