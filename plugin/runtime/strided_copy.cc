@@ -121,9 +121,9 @@ std::vector<int64_t> DenseStrides(std::span<const int64_t> dims, size_t element_
 
 bool IsDense(std::span<const int64_t> dims, size_t element_bytes,
              std::span<const int64_t> strides) {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return true;
   auto stride = static_cast<int64_t>(element_bytes);
   for (size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] == 0) return true;
     if (dims[i] != 1 && strides[i] != stride) return false;
     stride *= dims[i];
   }

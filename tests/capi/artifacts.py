@@ -46,7 +46,9 @@ def compile_c(source: str) -> bytes:
         path = Path(folder, "program.c")
         path.write_text("#include <stdint.h>\n#include <string.h>\ntypedef struct TreadleRun TreadleRun;\n" + source)
         command = [compiler, "-c", "-O2", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-stack-protector"]
-        subprocess.run([*command, str(path), "-o", str(path.with_suffix(".o"))], check=True)
+        # A sanitizer's library that is loaded into this process is none of the C compiler's business.
+        environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+        subprocess.run([*command, str(path), "-o", str(path.with_suffix(".o"))], check=True, env=environment)
         return path.with_suffix(".o").read_bytes()
 
 
