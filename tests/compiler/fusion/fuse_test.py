@@ -25,7 +25,9 @@ def optimised(function, arguments) -> Program:
 def kinds(function, *arguments) -> Counter:
     """How many units of each kind a program is fused into: fusion kinds and the names of other ops with memory of their own."""
     program = fuse(optimised(function, arguments))
-    return Counter(str(op.attrs.get("kind", op.name)) for op in program.entry.ops if op.results[0].type.rank or op.regions)
+    return Counter(
+        str(op.attrs.get("kind", op.name)) for op in program.entry.ops if op.results[0].type.rank or op.regions
+    )
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -48,7 +50,9 @@ def test_values_needed_twice_are_further_results_of_the_kernel():
     assert kinds(lambda x: (jnp.sin(x), jnp.sin(x) * 2, jnp.sin(x) + x), X) == {"loop": 1}
 
 
-@pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax, jax.nn.standardize], ids=["softmax", "log_softmax", "standardize"])
+@pytest.mark.parametrize(
+    "function", [jax.nn.softmax, jax.nn.log_softmax, jax.nn.standardize], ids=["softmax", "log_softmax", "standardize"]
+)
 def test_a_normalisation_of_rows_is_one_kernel(function):
     assert kinds(function, X) == {"row": 1}
 

@@ -42,7 +42,9 @@ def pack(objects: Sequence[bytes], context: CompileContext) -> bytes:
     code = cast("ProgramCode", context.products["codegen"])
     strings = _Strings()
     dims: list[int] = []
-    buffers = [_input(value, info, strings, dims) for value, info in zip(program.entry.args, program.inputs, strict=True)]
+    buffers = [
+        _input(value, info, strings, dims) for value, info in zip(program.entry.args, program.inputs, strict=True)
+    ]
     buffers += [
         _output(value, info, alias, strings, dims)
         for value, info, alias in zip(program.entry.results, program.outputs, plan.aliases, strict=True)
@@ -95,7 +97,12 @@ def _describe(
 
 def _fingerprint(context: CompileContext) -> str:
     digest = hashlib.sha256()
-    for part in (build_id().encode(), str(context.cpu_features).encode(), repr(context.options).encode(), context.program):
+    for part in (
+        build_id().encode(),
+        str(context.cpu_features).encode(),
+        repr(context.options).encode(),
+        context.program,
+    ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()

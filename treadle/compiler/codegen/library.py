@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import cast
 
 from treadle.compiler.artifact import abi
 from treadle.compiler.fusion.library import Axes, dot_shape
 from treadle.compiler.ir.core import Op
-from treadle.compiler.lowering.shape import ints
+from treadle.compiler.lowering.attributes import flags, integer, ints, pairs
 
 
 def _single(axes: Axes, array: int) -> tuple[int, int]:
@@ -47,30 +46,46 @@ def convolution_descriptor(op: Op) -> abi.Convolution:
     """The TreadleConvolution of a convolution."""
     lhs, rhs, out = op.operands[0].type, op.operands[1].type, op.result.type
 
-    def dim(name: str) -> int:
-        return cast(int, op.attrs[name])
-
     c = abi.Convolution()
     c.struct_size = ctypes.sizeof(abi.Convolution)
     lhs_spatial, rhs_spatial = ints(op, "input_spatial_dimensions"), ints(op, "kernel_spatial_dimensions")
     out_spatial = ints(op, "output_spatial_dimensions")
     c.spatial_rank = len(lhs_spatial)
     c.lhs_type, c.rhs_type, c.out_type = lhs.dtype.pjrt, rhs.dtype.pjrt, out.dtype.pjrt
-    c.batch, c.in_features = lhs.shape[dim("input_batch_dimension")], lhs.shape[dim("input_feature_dimension")]
-    c.out_features = out.shape[dim("output_feature_dimension")]
-    c.feature_groups, c.batch_groups = dim("feature_group_count"), dim("batch_group_count")
-    padding = cast("tuple[tuple[int, int], ...]", op.attrs["padding"])
+    c.batch, c.in_features = (
+        lhs.shape[integer(op, "input_batch_dimension")],
+        lhs.shape[integer(op, "input_feature_dimension")],
+    )
+    c.out_features = out.shape[integer(op, "output_feature_dimension")]
+    c.feature_groups, c.batch_groups = integer(op, "feature_group_count"), integer(op, "batch_group_count")
+    padding = pairs(op, "padding")
     for i in range(c.spatial_rank):
         c.lhs_spatial[i], c.rhs_spatial[i] = lhs.shape[lhs_spatial[i]], rhs.shape[rhs_spatial[i]]
         c.out_spatial[i] = out.shape[out_spatial[i]]
         c.window_strides[i] = ints(op, "window_strides")[i]
         c.padding_low[i], c.padding_high[i] = padding[i]
         c.lhs_dilation[i], c.rhs_dilation[i] = ints(op, "lhs_dilation")[i], ints(op, "rhs_dilation")[i]
-        c.window_reversal[i] = int(cast("tuple[bool, ...]", op.attrs["window_reversal"])[i])
+        c.window_reversal[i] = int(flags(op, "window_reversal")[i])
     arrays = (
-        (c.lhs_strides, lhs, (dim("input_batch_dimension"), dim("input_feature_dimension"), *lhs_spatial)),
-        (c.rhs_strides, rhs, (dim("kernel_output_feature_dimension"), dim("kernel_input_feature_dimension"), *rhs_spatial)),
-        (c.out_strides, out, (dim("output_batch_dimension"), dim("output_feature_dimension"), *out_spatial)),
+        (
+            c.lhs_strides,
+            lhs,
+            (integer(op, "input_batch_dimension"), integer(op, "input_feature_dimension"), *lhs_spatial),
+        ),
+        (
+            c.rhs_strides,
+            rhs,
+            (
+                integer(op, "kernel_output_feature_dimension"),
+                integer(op, "kernel_input_feature_dimension"),
+                *rhs_spatial,
+            ),
+        ),
+        (
+            c.out_strides,
+            out,
+            (integer(op, "output_batch_dimension"), integer(op, "output_feature_dimension"), *out_spatial),
+        ),
     )
     for target, type_, dims in arrays:
         strides = type_.strides()
@@ -82,5 +97,5 @@ def convolution_descriptor(op: Op) -> abi.Convolution:
 def convolution_flops(op: Op) -> int:
     """Multiplications and additions of a convolution, padding included."""
     kernel = op.operands[1].type
-    per_output = kernel.size // kernel.shape[cast(int, op.attrs["kernel_output_feature_dimension"])]
+    per_output = kernel.size // kernel.shape[integer(op, "kernel_output_feature_dimension")]
     return 2 * op.result.type.size * per_output

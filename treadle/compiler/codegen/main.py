@@ -75,7 +75,7 @@ class _MainEmitter:
         lines.append("}\n")
         return ProgramCode(self.target, "\n".join(lines), self.has_loops, self.kernels, self.flops)
 
-    # ---- memory and registers -----------------------------------------------------------------------------------------------------
+    # ---- memory and registers ----------------------------------------------------------------------------------------
 
     def pointer(self, storage: Storage) -> str:
         """The address of a storage, computed where it is used."""
@@ -140,7 +140,7 @@ class _MainEmitter:
         self.fb.label(name)
         self.block = name
 
-    # ---- steps --------------------------------------------------------------------------------------------------------------------
+    # ---- steps -------------------------------------------------------------------------------------------------------
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:

@@ -9,16 +9,18 @@ from treadle.compiler.codegen.text import FunctionBuilder, memory_type
 from treadle.compiler.errors import CompileError, StatusCode
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op, Value
-from treadle.compiler.lowering import registry
-from treadle.compiler.lowering.context import Context
-from treadle.compiler.lowering.registry import Coordinates
 from treadle.compiler.loops.build import Builder
 from treadle.compiler.loops.ir import Apply, Const, Expr, Index, IndexValue, InRange, Load, Param
 from treadle.compiler.loops.walk import postorder
+from treadle.compiler.lowering import registry
+from treadle.compiler.lowering.context import Context
+from treadle.compiler.lowering.registry import Coordinates
 
 
 class ScalarContext(Context):
-    """Element rules for rank-0 ops. Known registers become Params, values in memory are loaded; everything else is computed.
+    """Element rules for rank-0 ops.
+
+    Known registers become Params, values in memory are loaded; everything else is computed.
 
     Args:
       register: the register that holds a rank-0 value, or None.

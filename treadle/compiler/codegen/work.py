@@ -6,10 +6,7 @@ import math
 
 from treadle.compiler.loops.ir import Apply, Kernel, Load, Nest
 from treadle.compiler.loops.walk import nest_roots, postorder
-
-_COSTLY = frozenset(
-    "atan2 cbrt cosine divide exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan tanh".split()
-)
+from treadle.compiler.ops.cost import COSTLY
 
 # Estimated picoseconds per element, of vectorised code in the first-level caches on one core.
 _SIMPLE, _HARD, _MEMORY = 40, 600, 120
@@ -24,7 +21,7 @@ def nest_work(nest: Nest) -> int:
     per_element = 0
     for node in postorder(nest_roots(nest)):
         if isinstance(node, Apply):
-            per_element += _HARD if node.name in _COSTLY else _SIMPLE
+            per_element += _HARD if node.name in COSTLY else _SIMPLE
         elif isinstance(node, Load):
             per_element += _MEMORY
     per_element += _MEMORY * len(nest.stores)
@@ -41,7 +38,7 @@ def kernel_work(kernel: Kernel) -> int:
 
 
 def grain(kernel: Kernel) -> int | None:
-    """The smallest piece of the kernel's range that is worth a thread, or None when the kernel should run in one piece."""
+    """The smallest piece of the kernel's range that is worth a thread, or None when it should run in one piece."""
     extent = kernel.range_extent()
     if not kernel.parallel or extent < 2:
         return None

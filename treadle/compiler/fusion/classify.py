@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import cast
 
 import numpy as np
 
 from treadle.compiler.fusion.library import is_library_call
 from treadle.compiler.ir.core import Op, Value
 from treadle.compiler.lowering import registry
+from treadle.compiler.lowering.attributes import ints
 from treadle.compiler.lowering.elementwise import BINARY, UNARY, is_splat
 from treadle.compiler.lowering.reduction import reduced_count
-from treadle.compiler.lowering.shape import ints
 
 # Reductions and products of up to so many elements are written out inside their consumers.
 INLINE_REDUCTION = 8
@@ -29,6 +28,8 @@ _ALWAYS_VIRTUAL = frozenset(("iota", "broadcast_in_dim", "reshape", "slice", "re
 
 
 class Class(enum.Enum):
+    """What becomes of an op."""
+
     VIRTUAL = "a change of coordinates, copied into its users"
     SCALAR = "rank 0: straight-line code in the program's main function"
     POINTWISE = "elementwise: joins the kernels of its operands"
@@ -90,8 +91,3 @@ def _classify_reduce(op: Op) -> Class:
     if tuple(sorted(dims)) == trailing and MIN_ROW <= count <= MAX_ROW and rows > 0:
         return Class.ROW_REDUCE
     return Class.REDUCE
-
-
-def attr_int(op: Op, name: str) -> int:
-    """An integer attribute."""
-    return cast(int, op.attrs[name])

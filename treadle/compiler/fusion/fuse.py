@@ -1,4 +1,7 @@
-"""The `fuse` stage: replaces the ops of every region by fusions, library calls, control flow and scalar code, in execution order."""
+"""The `fuse` stage.
+
+Replaces the ops of every region by fusions, library calls, control flow and scalar code, in execution order.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from treadle.compiler.ir.core import Op, Program, Region, Value, captured_values
 def fuse(program: Program) -> Program:
     """Groups the program's ops (in place) and returns it.
 
-    Afterwards a region holds, in execution order: "fusion" ops (attributes `kind`, and what the kind needs), library calls, control flow,
-    constants that live in memory, reshapes that rename memory, and rank-0 ops with the virtual ops that they read through.
+    Afterwards a region holds, in execution order: "fusion" ops (attributes `kind`, and what the kind needs), library
+    calls, control flow, constants that live in memory, reshapes that rename memory, and rank-0 ops with the virtual ops
+    that they read through.
     """
     canonical_products(program.entry)
     _fuse_region(program.entry)

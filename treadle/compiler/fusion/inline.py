@@ -1,11 +1,14 @@
-"""Computing a producer inside its only consumer although the two do not share an iteration: transposes, slices, inputs of reductions."""
+"""Computing a producer inside its only consumer although the two do not share an iteration.
+
+Transposes, slices and inputs of reductions are read elsewhere than at the reader's own position.
+"""
 
 from __future__ import annotations
 
 from treadle.compiler.fusion.relation import Access
 from treadle.compiler.fusion.units import MAX_OPS, Grouping, Unit
 from treadle.compiler.ir.core import Op, Value
-from treadle.compiler.lowering.nests_row import COSTLY
+from treadle.compiler.ops.cost import COSTLY
 
 # Producers with more ops than this are not computed several times.
 CHEAP_OPS = 6
@@ -16,7 +19,8 @@ def inline_producers(grouping: Grouping, external: set[Value]) -> None:
 
     Args:
       grouping: units of one region, changed in place.
-      external: values that must be in memory whatever kernels do (region results, operands of library calls and control flow).
+      external: values that must be in memory whatever kernels do (region results, operands of library calls and control
+        flow).
     """
     readers = _readers(grouping)
     for unit in sorted({u for u in grouping.unit_of.values() if u.kind == "loop"}, key=lambda u: -u.order):
@@ -39,7 +43,7 @@ def inline_producers(grouping: Grouping, external: set[Value]) -> None:
 
 
 def _readers(grouping: Grouping) -> dict[Value, dict[Unit, bool]]:
-    """For each value, the units that read it (through virtual ops) and whether they may compute an element several times."""
+    """The units that read each value (through virtual ops), and whether they may compute an element several times."""
     readers: dict[Value, dict[Unit, bool]] = {}
     for op, unit in grouping.unit_of.items():
         for read in grouping.reads(op):

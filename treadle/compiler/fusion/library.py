@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op, Region, Value
 from treadle.compiler.ir.types import TensorType
-from treadle.compiler.lowering.shape import ints
+from treadle.compiler.lowering.attributes import ints
 
-# The most batch dimensions of a TreadleDot, after merging (program_abi.h: TREADLE_MAX_BATCH), and spatial ones of a TreadleConvolution.
+# The most batch dimensions of a TreadleDot, after merging (program_abi.h: TREADLE_MAX_BATCH), and spatial ones of a
+# TreadleConvolution.
 MAX_BATCH = 4
 MAX_SPATIAL = 3
 
-# Products with at most this many multiply-adds per batch element stay in generated code, where elementwise work can join them.
+# Products with at most this many multiply-adds per batch element stay in generated code, where elementwise work can
+# join them.
 SMALL_PRODUCT = 2048
 
 _DOT_TYPES = frozenset((t.F32, t.F64, t.BF16, t.F16, t.S8, t.S16, t.S32, t.S64, t.U8, t.U16, t.U32, t.U64))
@@ -24,7 +26,7 @@ _CONVOLUTION_TYPES = frozenset((t.F32, t.F64, t.BF16, t.F16))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Axes:
-    """One role (batch, m, n or k) of a product: extent and the strides in the arrays that have it, after merging dimensions."""
+    """One role (batch, m, n or k) of a product: its extents, and the strides in the arrays that have it."""
 
     extents: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
@@ -55,12 +57,21 @@ def merge_axes(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> Axes
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DotShape:
-    """The roles of a dot_general's dimensions. Strides: batch (lhs, rhs, out), m (lhs, out), n (rhs, out), k (lhs, rhs)."""
+    """The roles of a dot_general's dimensions.
+
+    Their strides are those in: batch (lhs, rhs, out), m (lhs, out), n (rhs, out), k (lhs, rhs).
+    """
 
     batch: Axes
     m: Axes
     n: Axes
     k: Axes
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a call pays: products with vectors and small ones do better as loops."""
+        m, n, k = (math.prod(axes.extents) for axes in (self.m, self.n, self.k))
+        return min(m, n) > 1 and m * n * k > SMALL_PRODUCT
 
     @property
     def is_library_form(self) -> bool:
@@ -69,6 +80,7 @@ class DotShape:
 
 
 def dot_shape(op: Op) -> DotShape:
+    """What each dimension of a dot_general is for."""
     lhs, rhs = (v.type for v in op.operands)
     out = op.result.type
     ls, rs, os = lhs.strides(), rhs.strides(), out.strides()
@@ -82,39 +94,46 @@ def dot_shape(op: Op) -> DotShape:
     n = merge_axes([rhs.shape[d] for d in rn], [[rs[d] for d in rn], os[nb + len(lm) :]])
     # The order of contracted dimensions is free: the left operand's memory order merges best.
     order = sorted(range(len(lc)), key=lambda i: -ls[lc[i]])
-    k = merge_axes(
-        [lhs.shape[lc[i]] for i in order], [[ls[lc[i]] for i in order], [rs[rc[i]] for i in order]]
-    )
+    k = merge_axes([lhs.shape[lc[i]] for i in order], [[ls[lc[i]] for i in order], [rs[rc[i]] for i in order]])
     return DotShape(batch, m, n, k)
 
 
 def is_library_call(op: Op) -> bool:
     """Whether `op` is done by a runtime call rather than by generated code."""
-    if any(v.type.size == 0 for v in (*op.operands, *op.results)):
+    if _is_empty(op):
         return False
     if op.name == "convolution":
         dtype = op.operands[0].type.dtype
         spatial = len(ints(op, "input_spatial_dimensions"))
-        return dtype in _CONVOLUTION_TYPES and op.operands[1].type.dtype is dtype and spatial <= MAX_SPATIAL and _out_type_ok(op)
+        return dtype in _CONVOLUTION_TYPES and spatial <= MAX_SPATIAL and _types_fit(op)
     if op.name != "dot_general":
         return False
     dtype = op.operands[0].type.dtype
-    if dtype not in _DOT_TYPES or op.operands[1].type.dtype is not dtype or not _out_type_ok(op):
+    if dtype not in _DOT_TYPES or not _types_fit(op):
         return False
     shape = dot_shape(op)
-    m, n, k = (math.prod(axes.extents) for axes in (shape.m, shape.n, shape.k))
-    if min(m, n) == 1 or m * n * k <= SMALL_PRODUCT:
+    return shape.is_large and shape.is_library_form
+
+
+def _is_empty(op: Op) -> bool:
+    return any(v.type.size == 0 for v in (*op.operands, *op.results))
+
+
+def _types_fit(op: Op) -> bool:
+    """Whether the library multiplies operands of these types and gives such a result."""
+    lhs, rhs, out = op.operands[0].type.dtype, op.operands[1].type.dtype, op.result.type.dtype
+    if rhs is not lhs:
         return False
-    return shape.is_library_form
-
-
-def _out_type_ok(op: Op) -> bool:
-    lhs, out = op.operands[0].type.dtype, op.result.type.dtype
-    return out is lhs or (lhs in (t.F16, t.BF16) and out is t.F32) or (op.name == "dot_general" and lhs is t.S8 and out is t.S32)
+    if out is lhs or (lhs in (t.F16, t.BF16) and out is t.F32):
+        return True
+    return op.name == "dot_general" and lhs is t.S8 and out is t.S32
 
 
 def canonical_products(region: Region) -> None:
-    """Rewrites large dot_generals that no TreadleDot can say: operands are transposed to [batch, m, k] and [batch, k, n] first."""
+    """Rewrites large dot_generals that no TreadleDot can say.
+
+    Their operands are transposed to [batch, m, k] and [batch, k, n] first.
+    """
     ops: list[Op] = []
     for op in region.ops:
         for inner in op.regions:
@@ -126,15 +145,14 @@ def canonical_products(region: Region) -> None:
 
 
 def _wants_copy(op: Op) -> bool:
-    if any(v.type.size == 0 for v in (*op.operands, *op.results)) or op.operands[0].type.dtype not in _DOT_TYPES:
+    if _is_empty(op) or op.operands[0].type.dtype not in _DOT_TYPES:
         return False
     shape = dot_shape(op)
-    m, n, k = (math.prod(axes.extents) for axes in (shape.m, shape.n, shape.k))
-    return not shape.is_library_form and min(m, n) > 1 and m * n * k > SMALL_PRODUCT
+    return shape.is_large and not shape.is_library_form
 
 
 def _canonical(op: Op) -> list[Op]:
-    """Ops that lay the operands out anew; `op` is changed to use them (its result keeps its type through a reshape-free form)."""
+    """Ops that lay the operands out anew; `op` is changed to use them, and its result keeps its type."""
     added: list[Op] = []
     batch_count = len(ints(op, "lhs_batching_dimensions"))
     for side, name in enumerate(("lhs", "rhs")):

@@ -6,11 +6,13 @@ import dataclasses
 import enum
 from collections.abc import Callable, Sequence
 
-from treadle.compiler.ir.core import Value
-from treadle.compiler.lowering.shape import ints
+from treadle.compiler.ir.core import Op, Value
+from treadle.compiler.lowering.attributes import ints
 
 
 class Access(enum.Enum):
+    """Which element of a value an op reads, seen from the element that it computes."""
+
     SAME = "the element with the same linear index"
     ROW = "the element whose linear index is that of the leading coordinates"
     OTHER = "anything else"
@@ -51,8 +53,8 @@ def resolve(value: Value, is_virtual: Callable[[Value], bool]) -> Read | None:
             rank = covered or 0
             if covered is not None and all(e == 1 for e in shape[covered:]):
                 access = Access.SAME
-        elif name == "broadcast_in_dim" and op.operands[0].type.size == op.result.type.size and _in_order(op.operands[0].type.shape, ints(op, "broadcast_dimensions")):
-            pass  # only dimensions of extent 1 are added
+        elif name == "broadcast_in_dim" and _only_adds_ones(op):
+            pass
         else:
             access = Access.OTHER
         grows = grows or (name == "broadcast_in_dim" and op.operands[0].type.size < op.result.type.size)
@@ -60,13 +62,15 @@ def resolve(value: Value, is_virtual: Callable[[Value], bool]) -> Read | None:
     return Read(value, access, rank, grows)
 
 
-def _in_order(shape: Sequence[int], dims: Sequence[int]) -> bool:
-    kept = [d for extent, d in zip(shape, dims, strict=True) if extent != 1]
-    return kept == sorted(kept)
+def _only_adds_ones(op: Op) -> bool:
+    """Whether a broadcast_in_dim adds nothing but dimensions of extent 1 and keeps the others in order."""
+    operand = op.operands[0].type
+    kept = [d for extent, d in zip(operand.shape, ints(op, "broadcast_dimensions"), strict=True) if extent != 1]
+    return operand.size == op.result.type.size and kept == sorted(kept)
 
 
 def _leading(operand: Sequence[int], dims: Sequence[int], shape: Sequence[int]) -> int | None:
-    """k when the operand's dimensions (those of extent 1 aside) are exactly the first k of `shape`, in order; else None."""
+    """k when the operand's dimensions, extents of 1 aside, are exactly the first k of `shape`, in order; else None."""
     placed = [(d, extent) for d, extent in zip(dims, operand, strict=True) if extent != 1]
     want = 0
     for d, extent in placed:

@@ -1,6 +1,7 @@
 """Units: the ops of one region grouped into what will be one kernel, one library call, one loop ... each.
 
-Grouping keeps the units' dependence graph free of cycles: an op joins a unit only when nothing between the two lies outside it.
+Grouping keeps the units' dependence graph free of cycles: an op joins a unit only when nothing between the two lies
+outside it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from treadle.compiler.fusion.classify import Class, classify
 from treadle.compiler.fusion.relation import Access, Read, resolve
 from treadle.compiler.ir.core import Op, Region, Value, captured_values
+from treadle.compiler.lowering.attributes import ints
 from treadle.compiler.lowering.reduction import split_operands
-from treadle.compiler.lowering.shape import ints
 
 # The longest chain of virtual ops that readers go through.
 MAX_CHAIN = 24
@@ -101,7 +102,10 @@ class Grouping:
             self._place(position, op)
 
     def _classify(self, region: Region, uses: Mapping[Value, int]) -> dict[Op, Class]:
-        """The class of every op; a chain of virtual ops is cut when it grows long, for each link costs its readers a level of recursion."""
+        """The class of every op.
+
+        A chain of virtual ops is cut when it grows long, for each link costs its readers a level of recursion.
+        """
         classes: dict[Op, Class] = {}
         depth: dict[Value, int] = {}
         for op in region.ops:
@@ -117,7 +121,7 @@ class Grouping:
         return classes
 
     def _values_needed_in_memory(self) -> set[Value]:
-        """Values that something other than a kernel reads: virtual ones among them are stored by a kernel of their own."""
+        """Values that something other than a kernel reads: a kernel of its own stores a virtual one among them."""
         needed = set(self.region.results)
         for op in self.region.ops:
             if self.classes[op] in (Class.LIBRARY, Class.CONTROL):
@@ -131,7 +135,10 @@ class Grouping:
         return needed
 
     def is_virtual(self, value: Value) -> bool:
-        """Whether `value` is copied into its users: not when a kernel stores it. Values of enclosing regions count by their op alone."""
+        """Whether `value` is copied into its users: not when a kernel stores it.
+
+        Values of enclosing regions count by their op alone.
+        """
         op = value.op
         if op is None or op in self.unit_of:
             return False
@@ -152,7 +159,7 @@ class Grouping:
         """The unit that computes `value`, or None for arguments and values of enclosing regions."""
         return self.unit_of.get(value.op) if value.op is not None else None
 
-    # ---- placing -----------------------------------------------------------------------------------------------------------------
+    # ---- placing -----------------------------------------------------------------------------------------------------
 
     def _place(self, position: int, op: Op) -> None:
         cls = self.classes[op]
@@ -168,7 +175,10 @@ class Grouping:
             self._new(position, op, _KINDS.get(cls, ""))
 
     def _is_stored(self, op: Op) -> bool:
-        """Whether a virtual op gets a kernel. A reshape shares its operand's memory; a small splat is data of the program."""
+        """Whether a virtual op gets a kernel.
+
+        A reshape shares its operand's memory; a small splat is data of the program.
+        """
         if op.results[0] not in self._stored or op.name == "reshape" or op.result.type.rank == 0:
             return False
         return op.name != "constant" or op.result.type.byte_size > SMALL_CONSTANT
@@ -265,10 +275,10 @@ class Grouping:
                 succ.hard.discard(b)
                 succ.hard.add(a)
 
-    # ---- order: a number per unit, larger than those of all its predecessors, so that no search for cycles is needed -----------------
+    # ---- order: a number per unit, larger than those of its predecessors, so that no cycle is ever looked for --------
 
     def _place_between(self, unit: Unit, preds: Iterable[Unit], succs: Iterable[Unit]) -> bool:
-        """Gives `unit` an order after all `preds` and before all `succs`; False, and no change, when there is no such place."""
+        """Gives `unit` an order after all `preds` and before all `succs`; False when there is no such place."""
         low = max((p.order for p in preds), default=0.0)
         high = min((s.order for s in succs), default=math.inf)
         if low < unit.order < high:
@@ -293,7 +303,8 @@ class Grouping:
             unit = self.producer(read.value)
             if unit is None or read.access is not Access.SAME or read.value.type.shape != shape or unit.shape != shape:
                 continue
-            if unit.kind == "loop" and _all_shaped(unit, shape) or unit.kind == "row" and unit.outer_rank == outer_rank:
+            becomes_row = unit.kind == "loop" and _all_shaped(unit, shape)
+            if becomes_row or (unit.kind == "row" and unit.outer_rank == outer_rank):
                 candidates.setdefault(unit)
         for unit in sorted(candidates, key=lambda u: -u.last):
             if len(unit.ops) < MAX_OPS and self._row_may_join(unit, reads, shape):
@@ -331,7 +342,7 @@ def _fits(unit: Unit, read: Read, shape: tuple[int, ...]) -> bool:
     if unit.kind == "loop":
         return read.access is Access.SAME
     if unit.kind == "reduce":
-        return read.access is Access.SAME and _size(shape) == unit.root.results[0].type.size
+        return read.access is Access.SAME and math.prod(shape) == unit.root.results[0].type.size
     if unit.kind != "row":
         return False
     value_is_full = read.value.type.shape == unit.shape
@@ -345,17 +356,10 @@ def _fits(unit: Unit, read: Read, shape: tuple[int, ...]) -> bool:
 
 def _mergeable(a: Unit, b: Unit) -> bool:
     if a.kind == b.kind == "loop":
-        return _size(a.shape) == _size(b.shape)
+        return math.prod(a.shape) == math.prod(b.shape)
     if {a.kind, b.kind} == {"row"}:
         return a.shape == b.shape and a.outer_rank == b.outer_rank
     if {a.kind, b.kind} == {"row", "loop"}:
         row, loop = (a, b) if a.kind == "row" else (b, a)
         return loop.shape == row.shape and _all_shaped(loop, row.shape)
     return False
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size

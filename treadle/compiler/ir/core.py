@@ -1,15 +1,15 @@
 """Treadle's tensor IR: a small SSA form of plain Python objects.
 
-A `Program` has one entry `Region`. A `Region` is a straight line of ops with arguments and results; there are no basic blocks.
-Structured control flow (`while`, `case`) and combiners (`reduce`, `scatter`, ...) hold nested regions. An op's name is StableHLO's
-without the dialect prefix; its attributes are plain Python values. A nested region may use values of the regions around it only in
-control-flow ops; combiner regions are closed.
+A `Program` has one entry `Region`. A `Region` is a straight line of ops with arguments and results; there are no basic
+blocks. Structured control flow (`while`, `case`) and combiners (`reduce`, `scatter`, ...) hold nested regions. An op's
+name is StableHLO's without the dialect prefix; its attributes are plain Python values. A nested region may use values
+of the regions around it only in control-flow ops; combiner regions are closed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.compiler.ir.types import TensorType
 
@@ -127,6 +127,8 @@ class Input:
 
 @dataclasses.dataclass(slots=True)
 class Output:
+    """What the caller says of one program result: see `Input`."""
+
     sharding: bytes = b""
     memory_kind: str = ""
 
@@ -145,7 +147,7 @@ class Program:
 
 
 def replace_uses(region: Region, mapping: Mapping[Value, Value]) -> None:
-    """Rewrites every use of a key of `mapping`, in `region` and all regions inside it, to its value (chains are followed)."""
+    """Rewrites uses of keys of `mapping`, in `region` and all regions inside it, to their values; follows chains."""
 
     def final(value: Value) -> Value:
         while value in mapping:
@@ -206,6 +208,3 @@ def captured_values(op: Op) -> list[Value]:
     for region in op.regions:
         visit(region, set())
     return list(seen)
-
-
-Rewrite = Callable[[Op], "Sequence[Value] | None"]

@@ -149,9 +149,10 @@ class Builder:
             return index, Index()
         bounds = index_bounds(index)
         if bounds is not None:
-            if 0 <= bounds[0] and bounds[1] < divisor:
+            if bounds[0] >= 0 and bounds[1] < divisor:
                 return Index(), index
-            # Terms divisible by the divisor go to the quotient; if what is left stays within [0, divisor), it is the remainder.
+            # Terms divisible by the divisor go to the quotient; if what is left stays within [0, divisor), it is the
+            # remainder.
             inside = Index(index.const % divisor, tuple((v, c) for v, c in index.terms if c % divisor))
             inner = index_bounds(inside)
             assert inner is not None
@@ -181,9 +182,10 @@ def _wrap(value: int, dtype: DType) -> object:
 def divide_coordinates(
     builder: Builder, at: Sequence[Index], from_shape: Sequence[int], to_shape: Sequence[int]
 ) -> tuple[Index, ...]:
-    """Coordinates, in an array of `to_shape`, of the element at `at` in one of `from_shape` with the same number of elements.
+    """Coordinates, in an array of `to_shape`, of the element at `at` in one of `from_shape`, which has the same size.
 
-    Works group by group (the shortest runs of dimensions with equal products), so that a split or merge of dimensions stays affine.
+    Works group by group (the shortest runs of dimensions with equal products), so that a split or merge of dimensions
+    stays affine.
     """
     result: list[Index] = []
     i, j = 0, 0

@@ -14,15 +14,10 @@ from treadle.compiler.codegen.target import Target
 from treadle.compiler.loops.build import index_bounds
 from treadle.compiler.loops.ir import Apply, Const, Expr, Index, IndexValue, InRange, Load, Nest, Var
 from treadle.compiler.loops.walk import children, nest_roots, postorder
+from treadle.compiler.ops.cost import COSTLY
 
 # Ops that move bits or compare them: on 16-bit floats they need no widening.
 _MOVES = frozenset({"select", "bitcast_convert", "negate", "abs"})
-_COSTLY = frozenset(
-    (
-        "atan2", "cbrt", "cosine", "divide", "erf", "exponential", "exponential_minus_one", "log", "log_plus_one",
-        "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
-    )
-)  # fmt: skip
 _MAX_STRIDED_LANES = 16
 _INT32 = 1 << 31
 _REDUCTION_TAIL = 14.0
@@ -80,7 +75,7 @@ def best_plan(nest: Nest, target: Target) -> Plan | None:
 
 def _weight(node: Expr) -> float:
     if isinstance(node, Apply):
-        return 12.0 if node.name in _COSTLY else 1.0
+        return 12.0 if node.name in COSTLY else 1.0
     return 1.0
 
 

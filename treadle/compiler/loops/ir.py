@@ -1,12 +1,14 @@
 """The loop IR: kernels as loop nests over expressions.
 
-Between the tensor IR and LLVM IR. Every op that is not a library call becomes a `Kernel`: loops, an expression per stored element,
-and affine indices into flat buffers. Elementwise fusions, reductions, windows, gathers, scatters and small products differ only in
-their indices and expressions, so there is one scheduler and one code generator for all of them.
+Between the tensor IR and LLVM IR. Every op that is not a library call becomes a `Kernel`: loops, an expression per
+stored element, and affine indices into flat buffers. Elementwise fusions, reductions, windows, gathers, scatters and
+small products differ only in their indices and expressions, so there is one scheduler and one code generator for all of
+them.
 
-Everything here is immutable. Expressions form a DAG: nodes are compared by identity, `build.py` makes each distinct node once, and
-consumers memoise by node (never recurse without a memo: shared nodes make the tree form exponentially larger). Two kernels are the
-same kernel when their canonical texts (`text.py`) are equal; the kernel cache hashes that text.
+Everything here is immutable. Expressions form a DAG: nodes are compared by identity, `build.py` makes each distinct
+node once, and consumers memoise by node (never recurse without a memo: shared nodes make the tree form exponentially
+larger). Two kernels are the same kernel when their canonical texts (`text.py`) are equal; the kernel cache hashes that
+text.
 
 Meaning of a kernel, by loop:
 
@@ -38,8 +40,8 @@ class Var:
 class Index:
     """`const + sum(coeff * var) + sum(coeff * value of an s64 expression)`, in elements (or a coordinate).
 
-    `terms` never holds a zero coefficient or one variable twice; `dynamic` expressions have dtype S64. Integer overflow cannot occur
-    for indices that address memory.
+    `terms` never holds a zero coefficient or one variable twice; `dynamic` expressions have dtype S64. Integer overflow
+    cannot occur for indices that address memory.
     """
 
     const: int = 0
@@ -52,10 +54,6 @@ class Index:
             if v is var:
                 return c
         return 0
-
-    @property
-    def is_affine(self) -> bool:
-        return not self.dynamic
 
 
 class Expr:
@@ -108,9 +106,9 @@ class InRange(Expr):
 class Apply(Expr):
     """An elementwise StableHLO op on scalars: `name` and meaning are StableHLO's.
 
-    `attr` holds the one attribute that some ops have: the comparison direction ("EQ", "NE", "LT", "LE", "GT", "GE", or with suffix
-    "_TOTAL" for a total order of floats) of `compare`; otherwise "". `convert` and `bitcast_convert` (same width) convert to `dtype`.
-    `select` takes (pred, on_true, on_false); `clamp` takes (min, operand, max).
+    `attr` holds the one attribute that some ops have: the comparison direction ("EQ", "NE", "LT", "LE", "GT", "GE", or
+    with suffix "_TOTAL" for a total order of floats) of `compare`; otherwise "". `convert` and `bitcast_convert` (same
+    width) convert to `dtype`. `select` takes (pred, on_true, on_false); `clamp` takes (min, operand, max).
     """
 
     dtype: DType
@@ -144,10 +142,11 @@ class Reduction:
       inits: starting values; one per accumulator. They may use the nest's loop variables, not the reduction's.
       inputs: the element of each accumulator.
       combiner: new accumulators in terms of Param(0..n-1) (accumulators) and Param(n..2n-1) (elements).
-      kind: "add", "multiply", "maximum", "minimum", "and", "or", "xor" when there is one accumulator and the combiner is exactly that op on
-        (Param 0, Param 1): it may then be reassociated (vector lanes, several accumulators, threads), inits being applied once.
-        None otherwise: in row-major order.
-      acc_dtypes: the accumulators' types. A bf16/f16 sum may be kept in f32: then inputs and inits are f32 expressions already.
+      kind: "add", "multiply", "maximum", "minimum", "and", "or", "xor" when there is one accumulator and the combiner
+        is exactly that op on (Param 0, Param 1): it may then be reassociated (vector lanes, several accumulators,
+        threads), inits being applied once. None otherwise: in row-major order.
+      acc_dtypes: the accumulators' types. A bf16/f16 sum may be kept in f32: then inputs and inits are f32 expressions
+        already.
     """
 
     vars: tuple[Var, ...]
@@ -162,8 +161,8 @@ class Reduction:
 class Store:
     """`buffer[index] = value`, done only where `mask` holds.
 
-    With `combine`, the new content is that expression of Param(0..n-1) (old contents of this nest's n combining stores, in order) and
-    Param(n..2n-1) (their values): a scatter. All old contents are read before any is written.
+    With `combine`, the new content is that expression of Param(0..n-1) (old contents of this nest's n combining stores,
+    in order) and Param(n..2n-1) (their values): a scatter. All old contents are read before any is written.
     """
 
     buffer: int
@@ -181,11 +180,15 @@ class Nest:
       loops: outermost first.
       stores: what is written in each iteration of `loops`.
       reduction: see Reduction.
-      sequential: iterations must run one after the other in row-major order over the loops *not* in `independent` (scatter).
+      sequential: iterations must run one after the other in row-major order over the loops *not* in `independent`
+        (scatter).
       independent: for a sequential nest, the loops over which iterations still never touch the same element.
-      vector: the variable to run in SIMD lanes: one of `loops` or of `reduction.vars`, or None for scalar code. Set by the scheduler.
-      unroll: the scheduler's wish for how many vectors of `vector` (or of accumulators) are in flight; 1 = no unrolling.
-      tile: further loops of which several iterations are in flight (a register tile): (variable, how many). Set by the scheduler.
+      vector: the variable to run in SIMD lanes: one of `loops` or of `reduction.vars`, or None for scalar code. Set by
+        the scheduler.
+      unroll: the scheduler's wish for how many vectors of `vector` (or of accumulators) are in flight; 1 = no
+        unrolling.
+      tile: further loops of which several iterations are in flight (a register tile): (variable, how many). Set by the
+        scheduler.
       lanes: elements in a vector; 1 when `vector` is None. Set by the scheduler.
     """
 
@@ -204,8 +207,9 @@ class Nest:
 class Buffer:
     """A kernel parameter: a flat array. `size` is in elements. `written` says the kernel stores to it.
 
-    No two parameters overlap, except that a written parameter may be the same memory as an equally typed one that is read only at the very
-    index being written, in the same iteration (in-place elementwise): the planner decides that, code must not care.
+    No two parameters overlap, except that a written parameter may be the same memory as an equally typed one that is
+    read only at the very index being written, in the same iteration (in-place elementwise): the planner decides that,
+    code must not care.
     """
 
     dtype: DType
@@ -217,9 +221,9 @@ class Buffer:
 class Kernel:
     """One function of the compiled program: `void name(void* const* params, int64_t begin, int64_t end)`.
 
-    [begin, end) is a range of the outermost loop: `outer[0]`, or `nests[0].loops[0]` when `outer` is empty and there is one nest, or the
-    single iteration [0, 1) when there is no loop. `parallel` says whether that loop may be split over threads (by parallel_for, at
-    multiples of its grain).
+    [begin, end) is a range of the outermost loop: `outer[0]`, or `nests[0].loops[0]` when `outer` is empty and there is
+    one nest, or the single iteration [0, 1) when there is no loop. `parallel` says whether that loop may be split over
+    threads (by parallel_for, at multiples of its grain).
 
     Attributes:
       params: the buffers, in the order of the params array.

@@ -6,29 +6,34 @@ from collections.abc import Sequence
 
 from treadle.compiler.errors import CompileError, StatusCode
 from treadle.compiler.ir.core import Region, Value
+from treadle.compiler.loops.build import Builder, divide_coordinates, index_of, linear_index
+from treadle.compiler.loops.ir import Apply, Expr, Index, Param, Var
 from treadle.compiler.lowering import registry
 from treadle.compiler.lowering.registry import Coordinates
-from treadle.compiler.loops.build import Builder, divide_coordinates, index_of, linear_index
-from treadle.compiler.loops.ir import Expr, Index, Param, Var
 
 
 class Context:
     """Lowers the values of one kernel.
 
-    A value is *bound* to a buffer (parameter or local array; row-major in its own shape), and then an element is a load; or *given* as an
-    expression that is right wherever it is asked for (an accumulator); or computed by its op's element rule from its operands' elements.
+    A value is *bound* to a buffer (parameter or local array; row-major in its own shape), and then an element is a
+    load; or *given* as an expression that is right wherever it is asked for (an accumulator); or computed by its op's
+    element rule from its operands' elements.
     """
 
     def __init__(self, builder: Builder):
         self.builder = builder
         self.bound: dict[Value, int] = {}
         self.given: dict[Value, Expr] = {}
-        # Values bound to a local array hold one iteration of the outer loops: so many leading dimensions are dropped when indexing.
+        # Values bound to a local array hold one iteration of the outer loops: so many leading dimensions are dropped
+        # when indexing.
         self.local_drop: dict[Value, int] = {}
         self._memo: dict[tuple[Value, Coordinates, Expr | None], Expr] = {}
 
     def forget(self) -> None:
-        """Drops remembered elements: called when a value becomes bound, so that later code loads it instead of computing it again."""
+        """Drops remembered elements.
+
+        Called when a value becomes bound, so that later code loads it instead of computing it again.
+        """
         self._memo.clear()
 
     def element(self, value: Value, at: Coordinates, mask: Expr | None = None) -> Expr:
@@ -58,7 +63,7 @@ class Context:
         return linear_index(at[drop:], value.type.strides()[drop:])
 
     def reshaped(self, at: Coordinates, from_shape: Sequence[int], to_shape: Sequence[int]) -> Coordinates:
-        """Coordinates in `to_shape` of the element whose coordinates in `from_shape` are `at` (same number of elements)."""
+        """Coordinates in `to_shape` of the element at `at` in `from_shape` (which has the same number of elements)."""
         return divide_coordinates(self.builder, at, from_shape, to_shape)
 
     def region(self, region: Region, arguments: Sequence[Expr]) -> list[Expr]:
@@ -77,9 +82,7 @@ class Context:
         return tuple(self.region(region, params))
 
 
-_KINDS = {
-    "add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum", "and": "and", "or": "or", "xor": "xor",
-}  # fmt: skip
+_KINDS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
 
 
 def combiner_kind(combiner: Sequence[Expr]) -> str | None:
@@ -87,12 +90,10 @@ def combiner_kind(combiner: Sequence[Expr]) -> str | None:
     if len(combiner) != 1:
         return None
     node = combiner[0]
-    name = getattr(node, "name", None)
-    if name not in _KINDS:
+    if not isinstance(node, Apply) or node.name not in _KINDS:
         return None
-    operands = node.operands  # type: ignore[attr-defined]
-    numbers = {o.number for o in operands if isinstance(o, Param)}
-    return _KINDS[name] if numbers == {0, 1} else None
+    numbers = {o.number for o in node.operands if isinstance(o, Param)}
+    return node.name if numbers == {0, 1} else None
 
 
 def loop_vars(shape: Sequence[int]) -> tuple[tuple[Var, ...], Coordinates]:

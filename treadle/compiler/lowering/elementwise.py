@@ -6,14 +6,15 @@ import numpy as np
 
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op
+from treadle.compiler.loops.ir import Expr, Index
+from treadle.compiler.lowering.attributes import integer
 from treadle.compiler.lowering.context import Context
 from treadle.compiler.lowering.registry import Coordinates, element_rule
-from treadle.compiler.loops.ir import Expr
 
 UNARY = (
-    "abs", "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one", "floor", "is_finite",
-    "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "round_nearest_afz", "round_nearest_even", "rsqrt",
-    "sign", "sine", "sqrt", "tan", "tanh", "convert", "bitcast_convert",
+    "abs", "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one", "floor",
+    "is_finite", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "round_nearest_afz",
+    "round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh", "convert", "bitcast_convert",
 )  # fmt: skip
 BINARY = (
     "add", "and", "atan2", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder", "shift_left",
@@ -28,11 +29,13 @@ def _operands(ctx: Context, op: Op, at: Coordinates, mask: Expr | None) -> list[
 
 @element_rule(*(name for name in UNARY if name != "bitcast_convert"), *BINARY, "select", "clamp")
 def elementwise(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The same op on elements."""
     return ctx.builder.apply(op.result.type.dtype, op.name, _operands(ctx, op, at, mask))
 
 
 @element_rule("compare")
 def compare(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The same comparison of elements; the order goes into the direction."""
     direction = str(op.attrs["comparison_direction"])
     if op.attrs["compare_type"] == "TOTALORDER" and op.operands[0].type.dtype.is_float:
         direction += "_TOTAL"
@@ -54,8 +57,6 @@ def bitcast_convert(ctx: Context, op: Op, _result: int, at: Coordinates, mask: E
         amount = b.apply(wide, "multiply", [b.index_value(at[-1], wide), b.const(wide, narrow.bits)])
         part = b.apply(narrow, "convert", [b.apply(wide, "shift_right_logical", [whole, amount])])
         return b.apply(to.dtype, "bitcast_convert", [part])
-    from treadle.compiler.loops.ir import Index
-
     total: Expr | None = None
     for i in range(source.shape[-1]):
         part = b.apply(narrow, "bitcast_convert", [ctx.element(op.operands[0], (*at, Index(i)), mask)])
@@ -67,10 +68,10 @@ def bitcast_convert(ctx: Context, op: Op, _result: int, at: Coordinates, mask: E
 
 @element_rule("reduce_precision")
 def reduce_precision(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
-    """Rounds to fewer exponent and mantissa bits, in integer arithmetic on the representation (round to nearest even)."""
+    """Rounds to fewer exponent and mantissa bits, to nearest even, in integer arithmetic on the representation."""
     b = ctx.builder
     dtype = op.result.type.dtype
-    exponent_bits, mantissa_bits = int(op.attrs["exponent_bits"]), int(op.attrs["mantissa_bits"])  # type: ignore[call-overload]
+    exponent_bits, mantissa_bits = integer(op, "exponent_bits"), integer(op, "mantissa_bits")
     have_exponent, have_mantissa = {t.F16: (5, 10), t.BF16: (8, 7), t.F32: (8, 23), t.F64: (11, 52)}[dtype]
     u = {16: t.U16, 32: t.U32, 64: t.U64}[dtype.bits]
     x = ctx.element(op.operands[0], at, mask)
@@ -100,12 +101,13 @@ def reduce_precision(ctx: Context, op: Op, _result: int, at: Coordinates, mask: 
 
 @element_rule("optimization_barrier")
 def optimization_barrier(ctx: Context, op: Op, result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The operand's element: the barrier has done its work in the passes."""
     return ctx.element(op.operands[result], at, mask)
 
 
 @element_rule("constant")
 def constant(ctx: Context, op: Op, _result: int, at: Coordinates, _mask: Expr | None) -> Expr:
-    """Splats (and constants indexed by constants) become literals; others are bound to the constants buffer before lowering."""
+    """A literal: other constants than splats, at coordinates not constant, are bound to a buffer beforehand."""
     value = op.attrs["value"]
     assert isinstance(value, np.ndarray)
     if is_splat(value):

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op, Value
-from treadle.compiler.lowering.context import Context
-from treadle.compiler.lowering.registry import Coordinates, element_rule
-from treadle.compiler.lowering.shape import ints
 from treadle.compiler.loops.build import add_index, scale_index
 from treadle.compiler.loops.ir import Expr, Index
+from treadle.compiler.lowering.attributes import integer, ints
+from treadle.compiler.lowering.context import Context
+from treadle.compiler.lowering.registry import Coordinates, element_rule
 
 
 def as_s64(ctx: Context, value: Expr) -> Expr:
-    """An integer expression as s64. Unsigned 64-bit values beyond the signed range count as huge: they clamp to the largest."""
+    """An integer expression as s64; what an unsigned one has beyond that becomes the largest."""
     b = ctx.builder
     if value.dtype is t.U64:
         value = b.apply(t.U64, "minimum", [value, b.const(t.U64, (1 << 63) - 1)])
@@ -43,6 +42,7 @@ def dynamic_starts(
 
 @element_rule("dynamic_slice")
 def dynamic_slice(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The operand's element, from the clamped start on."""
     operand = op.operands[0]
     starts = dynamic_starts(ctx, op.operands[1:], operand.type.shape, op.result.type.shape, mask)
     return ctx.element(operand, tuple(add_index(s, i) for s, i in zip(starts, at, strict=True)), mask)
@@ -78,38 +78,30 @@ def gather(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | Non
     offset_at = iter([at[d] for d in offset_dims])
     skipped = {*ints(op, "collapsed_slice_dims"), *ints(op, "operand_batching_dims")}
     source: list[Index] = []
-    start_of = _index_vector(ctx, indices, batch_at, cast(int, op.attrs["index_vector_dim"]), mask)
+    vector_dim = integer(op, "index_vector_dim")
     start_index_map = ints(op, "start_index_map")
     batching = dict(zip(ints(op, "operand_batching_dims"), ints(op, "start_indices_batching_dims"), strict=True))
     for dim, extent in enumerate(operand.type.shape):
         position = Index() if dim in skipped else next(offset_at)
         if dim in batching:
-            position = add_index(position, _batch_coordinate(op, batch_at, batching[dim]))
+            position = add_index(position, batch_coordinate(batch_at, batching[dim], vector_dim))
         if dim in start_index_map:
-            start = clamped_start(ctx, start_of(start_index_map.index(dim)), extent - slice_sizes[dim])
-            position = add_index(position, start)
+            start = index_component(ctx, indices, batch_at, vector_dim, start_index_map.index(dim), mask)
+            position = add_index(position, clamped_start(ctx, start, extent - slice_sizes[dim]))
         source.append(position)
     return ctx.element(operand, tuple(source), mask)
 
 
-def _batch_coordinate(op: Op, batch_at: Coordinates, indices_dim: int) -> Index:
-    """The batch coordinate that belongs to dimension `indices_dim` of the indices."""
-    vector_dim = cast(int, op.attrs["index_vector_dim"])
+def batch_coordinate(batch_at: Coordinates, indices_dim: int, vector_dim: int) -> Index:
+    """Of the batch coordinates of a gather or scatter, the one along dimension `indices_dim` of the indices."""
     return batch_at[indices_dim - (1 if indices_dim > vector_dim else 0)]
 
 
-class _IndexVector:
-    """Reads component k of the index vector at given batch coordinates."""
-
-    def __init__(self, ctx: Context, indices: Value, batch_at: Coordinates, vector_dim: int, mask: Expr | None):
-        self._ctx, self._indices, self._batch, self._dim, self._mask = ctx, indices, batch_at, vector_dim, mask
-
-    def __call__(self, component: int) -> Expr:
-        at = self._batch
-        if self._dim < self._indices.type.rank:
-            at = (*at[: self._dim], Index(component), *at[self._dim :])
-        return self._ctx.element(self._indices, at, self._mask)
-
-
-def _index_vector(ctx: Context, indices: Value, batch_at: Coordinates, dim: int, mask: Expr | None) -> _IndexVector:
-    return _IndexVector(ctx, indices, batch_at, dim, mask)
+def index_component(
+    ctx: Context, indices: Value, batch_at: Coordinates, vector_dim: int, component: int, mask: Expr | None = None
+) -> Expr:
+    """Component `component` of the index vector at `batch_at`; the vectors lie along `vector_dim` or are scalars."""
+    at = batch_at
+    if vector_dim < indices.type.rank:
+        at = (*batch_at[:vector_dim], Index(component), *batch_at[vector_dim:])
+    return ctx.element(indices, at, mask)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op
 from treadle.compiler.ir.types import DType
+from treadle.compiler.loops.ir import Expr, Index
+from treadle.compiler.lowering.attributes import ints
 from treadle.compiler.lowering.context import Context
 from treadle.compiler.lowering.registry import Coordinates, element_rule
-from treadle.compiler.lowering.shape import ints
-from treadle.compiler.loops.ir import Expr, Index
 
 
 def product_dtype(op: Op) -> DType:
@@ -46,6 +46,7 @@ def product(ctx: Context, op: Op, left: Expr, right: Expr) -> Expr:
 
 @element_rule("dot_general")
 def dot_general(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The sum of products, term by term."""
     b = ctx.builder
     lhs, rhs = op.operands
     dtype = product_dtype(op)

@@ -1,21 +1,23 @@
-"""Pointwise fusions: one nest over the common iteration space, a store per result; and concatenation, a nest per part."""
+"""Pointwise fusions, one nest with a store per result; and concatenation, a kernel per part."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
-from typing import cast
 
 from treadle.compiler.ir.core import Value
-from treadle.compiler.lowering.context import loop_vars
-from treadle.compiler.lowering.fusions import FusionBody, KernelCall
 from treadle.compiler.loops.build import add_index, linear_index
 from treadle.compiler.loops.ir import Index, Nest, Store
+from treadle.compiler.lowering.attributes import integer
+from treadle.compiler.lowering.context import loop_vars
+from treadle.compiler.lowering.kernels import FusionBody, KernelCall
 
 
 def common_refinement(shapes: Iterable[Sequence[int]]) -> tuple[int, ...]:
-    """The coarsest shape into whose dimensions every given shape (all of one size) splits; shapes that do not fit the first are skipped.
+    """The coarsest shape of which every given shape (all of one size) merges neighbouring dimensions.
 
-    With loops over it, a reshape inside the fusion is affine in the loop variables.
+    With loops over it, a reshape inside the fusion is affine in the loop variables. Shapes that do not fit the earlier
+    ones are skipped.
     """
     cuts: list[int] = []
     for shape in shapes:
@@ -23,12 +25,13 @@ def common_refinement(shapes: Iterable[Sequence[int]]) -> tuple[int, ...]:
         for extent in reversed(shape):
             steps.append(steps[-1] * extent)
         merged = sorted({*cuts, *steps})
-        if not cuts or all(b % a == 0 for a, b in zip(merged, merged[1:], strict=False)):
+        if not cuts or all(b % a == 0 for a, b in itertools.pairwise(merged)):
             cuts = merged
-    return tuple(b // a for a, b in reversed(list(zip(cuts, cuts[1:], strict=False))))
+    return tuple(b // a for a, b in reversed(list(itertools.pairwise(cuts))))
 
 
 def lower_loop(body: FusionBody) -> list[KernelCall]:
+    """One kernel that stores every result."""
     results = [(inside, outside) for inside, outside in body.results if inside.type.size]
     if not results:
         return []
@@ -51,7 +54,7 @@ def lower_concatenate(body: FusionBody) -> list[KernelCall]:
     ((inside, outside),) = body.results
     root = inside.op
     assert root is not None
-    dim = cast(int, root.attrs["dimension"])
+    dim = integer(root, "dimension")
     calls = []
     start = 0
     for part in root.operands:

@@ -1,4 +1,4 @@
-"""Reductions, windows, small products and convolutions: a nest with a reduction, and elementwise work on its results in the stores."""
+"""Reductions, windows, small products and convolutions: a nest with a reduction, and what follows in its stores."""
 
 from __future__ import annotations
 
@@ -6,27 +6,39 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
+
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op, Value
 from treadle.compiler.ir.types import DType, TensorType
-from treadle.compiler.lowering.context import Context, combiner_kind, loop_vars
-from treadle.compiler.lowering.fusions import FusionBody, KernelCall, KernelMaker
-from treadle.compiler.lowering.linear import dot_coordinates, product, product_dtype
-from treadle.compiler.lowering.reduction import accumulator_dtype, reduce_coordinates, split_operands, window_coordinates
-from treadle.compiler.lowering.registry import Coordinates
-from treadle.compiler.lowering.shape import ints
-from treadle.compiler.loops.build import add_index, index_of, linear_index, scale_index
+from treadle.compiler.loops.build import Builder, add_index, index_of, linear_index, scale_index
 from treadle.compiler.loops.ir import Acc, Expr, Index, Nest, Param, Reduction, Store, Var
+from treadle.compiler.lowering.attributes import flags, integer, ints, pairs
+from treadle.compiler.lowering.context import Context, combiner_kind, loop_vars
+from treadle.compiler.lowering.kernels import FusionBody, KernelCall, KernelMaker
+from treadle.compiler.lowering.linear import dot_coordinates, product, product_dtype
+from treadle.compiler.lowering.reduction import (
+    accumulator_dtype,
+    reduce_coordinates,
+    split_operands,
+    window_coordinates,
+)
+from treadle.compiler.lowering.registry import Coordinates
+from treadle.compiler.lowering.window import window_position
 
-# A reduction of at least this many elements to fewer than SPLIT_RESULTS results is cut into partial reductions for the threads.
+# A reduction of at least this many elements to fewer than SPLIT_RESULTS results is cut into partial reductions for the
+# threads.
 SPLIT_ELEMENTS = 1 << 16
 SPLIT_RESULTS = 64
 MAX_PARTS = 32
 
 
 def lower_reduce(body: FusionBody) -> list[KernelCall]:
-    """The one reducing op of the region is `attrs["root"]`-th; other ops come before it (inlined) or after (in the stores)."""
-    root = body.region.ops[cast(int, body.op.attrs["root"])]
+    """One nest, or two kernels for a long reduction to few results.
+
+    The reducing op is number `attrs["root"]` of the region; ops before it are inlined, ops after it are in the stores.
+    """
+    root = body.region.ops[integer(body.op, "root")]
     if all(outside.type.size == 0 for _, outside in body.results):
         return []
     if root.name == "reduce":
@@ -117,12 +129,15 @@ def _finish_nest(
 
 
 def _convolution_nest(maker: KernelMaker, op: Op) -> tuple[tuple[Var, ...], Coordinates, Reduction]:
-    """Convolution as StableHLO defines it; features (and batches) are split into (group, within group) loops to stay affine."""
+    """Convolution as StableHLO defines it.
+
+    The loop over output features is two, over groups and within a group, so that all indices are affine.
+    """
     ctx, b = maker.context, maker.builder
     lhs, rhs = op.operands
-    groups, batch_groups = cast(int, op.attrs["feature_group_count"]), cast(int, op.attrs["batch_group_count"])
+    groups, batch_groups = integer(op, "feature_group_count"), integer(op, "batch_group_count")
     out_shape = op.result.type.shape
-    batch_dim, feature_dim = cast(int, op.attrs["output_batch_dimension"]), cast(int, op.attrs["output_feature_dimension"])
+    batch_dim, feature_dim = integer(op, "output_batch_dimension"), integer(op, "output_feature_dimension")
     per_group = out_shape[feature_dim] // (groups * batch_groups)
     group, feature = Var(groups * batch_groups), Var(per_group)
     loops: list[Var] = []
@@ -134,40 +149,36 @@ def _convolution_nest(maker: KernelMaker, op: Op) -> tuple[tuple[Var, ...], Coor
         else:
             loops.append(Var(extent))
             at.append(index_of(loops[-1]))
-    in_features = rhs.type.shape[cast(int, op.attrs["kernel_input_feature_dimension"])]
+    in_features = rhs.type.shape[integer(op, "kernel_input_feature_dimension")]
     channel = Var(in_features)
     lhs_at: list[Index] = [Index()] * lhs.type.rank
     rhs_at: list[Index] = [Index()] * rhs.type.rank
     batch_size = out_shape[batch_dim]
-    lhs_at[cast(int, op.attrs["input_batch_dimension"])] = (
+    lhs_at[integer(op, "input_batch_dimension")] = (
         add_index(at[batch_dim], index_of(group, batch_size)) if batch_groups > 1 else at[batch_dim]
     )
-    lhs_at[cast(int, op.attrs["input_feature_dimension"])] = (
+    lhs_at[integer(op, "input_feature_dimension")] = (
         add_index(index_of(channel), index_of(group, in_features)) if groups > 1 else index_of(channel)
     )
-    rhs_at[cast(int, op.attrs["kernel_input_feature_dimension"])] = index_of(channel)
-    rhs_at[cast(int, op.attrs["kernel_output_feature_dimension"])] = at[feature_dim]
+    rhs_at[integer(op, "kernel_input_feature_dimension")] = index_of(channel)
+    rhs_at[integer(op, "kernel_output_feature_dimension")] = at[feature_dim]
     spatial: list[Var] = []
     inside: Expr | None = None
     rows = zip(
-        ints(op, "input_spatial_dimensions"), ints(op, "kernel_spatial_dimensions"), ints(op, "output_spatial_dimensions"),
-        ints(op, "window_strides"), cast(Sequence[tuple[int, int]], op.attrs["padding"]), ints(op, "lhs_dilation"),
-        ints(op, "rhs_dilation"), cast(Sequence[bool], op.attrs["window_reversal"]), strict=True,
+        ints(op, "input_spatial_dimensions"), ints(op, "kernel_spatial_dimensions"),
+        ints(op, "output_spatial_dimensions"), ints(op, "window_strides"), pairs(op, "padding"),
+        ints(op, "lhs_dilation"), ints(op, "rhs_dilation"), flags(op, "window_reversal"), strict=True,
     )  # fmt: skip
     for in_dim, kernel_dim, out_dim, stride, (low, _high), base, dilation, reverse in rows:
         window = Var(rhs.type.shape[kernel_dim])
         spatial.append(window)
         w = index_of(window)
         rhs_at[kernel_dim] = add_index(Index(window.extent - 1), scale_index(w, -1)) if reverse else w
-        position = add_index(add_index(scale_index(at[out_dim], stride), scale_index(w, dilation)), Index(-low))
         extent = lhs.type.shape[in_dim]
-        inside = b.both(inside, b.in_range(position, 0, (extent - 1) * base + 1))
-        if base > 1:
-            lift = (max(low, 0) // base + 1) * base
-            quotient, remainder = b.divmod_index(add_index(position, Index(lift)), base)
-            inside = b.both(inside, b.in_range(remainder, 0, 1))
-            position = add_index(quotient, Index(-(lift // base)))
-        lhs_at[in_dim] = position
+        lhs_at[in_dim], condition = window_position(
+            b, at[out_dim], w, extent=extent, stride=stride, low=low, window_dilation=dilation, base_dilation=base
+        )
+        inside = b.both(inside, condition)
     left = ctx.element(lhs, tuple(lhs_at), inside)
     term = product(ctx, op, left, ctx.element(rhs, tuple(rhs_at)))
     return tuple(loops), tuple(at), sum_of(ctx, product_dtype(op), [*spatial, channel], term)
@@ -183,15 +194,13 @@ def _split_point(root: Op) -> int | None:
     extents = [inputs[0].type.shape[d] for d in dims]
     if math.prod(extents) < SPLIT_ELEMENTS:
         return None
-    from treadle.compiler.loops.build import Builder
-
     if combiner_kind(Context(Builder()).combiner(root.regions[0])) is None:
         return None
     return next((parts for parts in range(MAX_PARTS, 3, -1) if extents[0] % parts == 0), None)
 
 
 def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall]:
-    """Two kernels: `parts` partial reductions (in parallel), then the reduction of those with everything that follows."""
+    """Two kernels: `parts` partial reductions, in parallel; then the reduction of those and everything that follows."""
     inputs, _ = split_operands(root)
     dims = ints(root, "dimensions")
     shape = root.results[0].type.shape
@@ -199,7 +208,8 @@ def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall]:
     ctx = first.context
     part = Var(parts)
     loops, at = loop_vars(shape)
-    inner_vars, inner = loop_vars([inputs[0].type.shape[dims[0]] // parts, *(inputs[0].type.shape[d] for d in dims[1:])])
+    first_extent, *other_extents = (inputs[0].type.shape[d] for d in dims)
+    inner_vars, inner = loop_vars([first_extent // parts, *other_extents])
     cut = (add_index(index_of(part, inner_vars[0].extent), inner[0]), *inner[1:])
     element = ctx.element(inputs[0], reduce_coordinates(root, at, cut))
     combiner = ctx.combiner(root.regions[0])
@@ -237,8 +247,6 @@ def _identity(kind: str, dtype: DType) -> object:
         return 1
     if kind == "and":
         return True if dtype is t.PRED else (1 << dtype.bits) - 1 if not dtype.is_signed else -1
-    import numpy as np
-
     if dtype is t.PRED:
         return kind == "minimum"
     if dtype.is_float:

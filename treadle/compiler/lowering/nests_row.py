@@ -1,8 +1,8 @@
 """Row fusions: softmax, layer normalisation and their like as one kernel that keeps a row in cache.
 
-All full-size values of the fusion have the shape `outer + row`; reductions go over the row. The kernel loops over `outer` and runs one
-nest after the other on the row at hand. A value that several nests need is stored once (in its result buffer, or in a local array when it
-is costly) and loaded by the later ones; cheap values are computed again.
+All full-size values of the fusion have the shape `outer + row`; reductions go over the row. The kernel loops over
+`outer` and runs one nest after the other on the row at hand. A value that several nests need is stored once (in its
+result buffer, or in a local array when it is costly) and loaded by the later ones; cheap values are computed again.
 """
 
 from __future__ import annotations
@@ -13,24 +13,22 @@ from typing import cast
 
 from treadle.compiler.ir.core import Op, Value
 from treadle.compiler.ir.types import DType
+from treadle.compiler.loops.build import linear_index
+from treadle.compiler.loops.ir import Index, Nest, Store, Var
+from treadle.compiler.lowering.attributes import integer, ints
 from treadle.compiler.lowering.context import loop_vars
-from treadle.compiler.lowering.fusions import FusionBody, KernelCall
+from treadle.compiler.lowering.kernels import FusionBody, KernelCall
 from treadle.compiler.lowering.nests_reduce import accumulated, make_reduction
 from treadle.compiler.lowering.reduction import split_operands
 from treadle.compiler.lowering.registry import Coordinates
-from treadle.compiler.loops.build import linear_index
-from treadle.compiler.loops.ir import Index, Nest, Store, Var
+from treadle.compiler.ops.cost import COSTLY
 
 # Bytes of local arrays that one kernel may have (they live on the stack and should stay in the first-level cache).
 LOCAL_BYTES = 32 * 1024
 
-# Ops that are cheaper to load again than to compute again.
-COSTLY = frozenset(
-    "atan2 cbrt cosine divide exponential exponential_minus_one log log_plus_one logistic power remainder rsqrt sine sqrt tan tanh".split()
-)
-
 
 def lower_row(body: FusionBody) -> list[KernelCall]:
+    """One kernel for the whole fusion."""
     if all(outside.type.size == 0 for _, outside in body.results):
         return []
     return [_RowKernel(body).build()]
@@ -41,13 +39,13 @@ class _RowKernel:
 
     def __init__(self, body: FusionBody):
         self.body = body
-        self.shape = cast(tuple[int, ...], body.op.attrs["shape"])
-        self.outer_rank = cast(int, body.op.attrs["outer_rank"])
+        self.shape = ints(body.op, "shape")
+        self.outer_rank = integer(body.op, "outer_rank")
         self.maker = body.maker()
         self.context = self.maker.context
         self.outer, self.outer_at = loop_vars(self.shape[: self.outer_rank])
         self.row_size = math.prod(self.shape[self.outer_rank :])
-        aligned = cast(tuple[int, ...], body.op.attrs["aligned"])
+        aligned = ints(body.op, "aligned")
         self.aligned = {body.region.ops[i] for i in aligned}
         self.nests: list[Nest] = []
         self.locals: list[tuple[DType, int]] = []
@@ -59,7 +57,7 @@ class _RowKernel:
         self.done: set[Value] = set()
 
     def _is_full(self, value: Value) -> bool:
-        """Whether `value` is a full-size value of the rows at hand (and not, say, a transposed one that is read elsewhere)."""
+        """Whether `value` is a full-size value of the rows at hand, and not, say, a transposed one read elsewhere."""
         return value.type.shape == self.shape and value.op in self.aligned
 
     def _is_row_reduce(self, op: Op | None) -> bool:
@@ -81,7 +79,7 @@ class _RowKernel:
         return loops, (*self.outer_at, *at)
 
     def _materialise_for(self, reduce: Op) -> None:
-        """Stores the full values below `reduce` that later code needs too, each in a nest, so that they are computed once."""
+        """Stores the full values below `reduce` that later code needs too, each by a nest of its own."""
         order = {op: i for i, op in enumerate(self.body.region.ops)}
         for value in sorted(self._below(reduce), key=lambda v: order[cast(Op, v.op)]):
             is_result = value in self.outside
@@ -186,7 +184,7 @@ class _RowKernel:
             self.nests.append(Nest((), tuple(stores)))
 
     def _users(self) -> dict[Value, set[object]]:
-        """For each value, the places that need it in different nests: reductions, and "the end" for what reaches a result."""
+        """The nests that need each value: those of reductions, and "the end" for what reaches a result."""
         users: dict[Value, set[object]] = {}
         for result in self.body.region.results:
             if not self._is_row_reduce(result.op):

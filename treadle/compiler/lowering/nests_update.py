@@ -1,7 +1,7 @@
 """Ops that change part of an array in place: dynamic_update_slice, scatter, and select_and_scatter.
 
-The planner makes the result's buffer hold the operand's contents before the kernel runs (the same memory when the operand dies there, a
-copy otherwise), so these kernels only touch what changes.
+The planner makes the result's buffer hold the operand's contents before the kernel runs (the same memory when the
+operand dies there, a copy otherwise), so these kernels only touch what changes.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import cast
 
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op, Value
-from treadle.compiler.lowering.context import Context, loop_vars
-from treadle.compiler.lowering.fusions import FusionBody, KernelCall
-from treadle.compiler.lowering.indexing import as_s64, dynamic_starts
-from treadle.compiler.lowering.registry import Coordinates
-from treadle.compiler.lowering.shape import ints
-from treadle.compiler.loops.build import add_index, index_of, linear_index, scale_index
+from treadle.compiler.loops.build import add_index, index_of, linear_index
 from treadle.compiler.loops.ir import Acc, Expr, Index, Nest, Reduction, Store, Var
+from treadle.compiler.lowering.attributes import integer, ints, pairs
+from treadle.compiler.lowering.context import Context, loop_vars
+from treadle.compiler.lowering.indexing import as_s64, batch_coordinate, dynamic_starts, index_component
+from treadle.compiler.lowering.kernels import FusionBody, KernelCall
+from treadle.compiler.lowering.registry import Coordinates
+from treadle.compiler.lowering.window import window_position
 
 # Windows up to this many elements are unrolled by select_and_scatter when they do not overlap.
 UNROLL_WINDOW = 16
@@ -49,7 +49,7 @@ def lower_update(body: FusionBody) -> list[KernelCall]:
 
 
 def lower_scatter(body: FusionBody) -> list[KernelCall]:
-    """scatter: one combining store per operand and update element, in row-major order of the update's scatter dimensions."""
+    """scatter: a combining store per operand; update elements come in row-major order of their scatter dimensions."""
     root = root_of(body)
     count = (len(root.operands) - 1) // 2
     inputs, indices, updates = root.operands[:count], root.operands[count], root.operands[count + 1 :]
@@ -68,14 +68,10 @@ def lower_scatter(body: FusionBody) -> list[KernelCall]:
     stores = []
     for i, (update, outside, new) in enumerate(zip(updates, body.op.results, combined, strict=True)):
         replaces = new is ctx.builder.param(new.dtype, count + i)
-        stores.append(
-            Store(maker.output(outside), index, ctx.element(update, at), mask, None if replaces else new)
-        )
+        stores.append(Store(maker.output(outside), index, ctx.element(update, at), mask, None if replaces else new))
     if any(s.combine is None for s in stores) and any(s.combine is not None for s in stores):
         # One combining store makes all of them combining: parameters are counted over all stores of the nest.
-        stores = [
-            Store(s.buffer, s.index, s.value, s.mask, new) for s, new in zip(stores, combined, strict=True)
-        ]
+        stores = [Store(s.buffer, s.index, s.value, s.mask, new) for s, new in zip(stores, combined, strict=True)]
     sequential = not root.attrs["unique_indices"]
     nest = Nest((*scatter_vars, *window_vars), tuple(stores), None, sequential, tuple(window_vars))
     return [maker.finish([nest], parallel=not sequential)]
@@ -87,7 +83,7 @@ def _scatter_target(
     """Where the update element at `at` goes, and whether that is inside the operand (else it is dropped)."""
     b = ctx.builder
     window_dims = ints(root, "update_window_dims")
-    vector_dim = cast(int, root.attrs["index_vector_dim"])
+    vector_dim = integer(root, "index_vector_dim")
     batch_at = tuple(i for d, i in enumerate(at) if d not in window_dims)
     window_at = iter([at[d] for d in window_dims])
     window_sizes = iter([root.operands[-1].type.shape[d] for d in window_dims])
@@ -100,14 +96,10 @@ def _scatter_target(
         size = 1 if dim in skipped else next(window_sizes)
         offset = Index() if dim in skipped else next(window_at)
         if dim in batching:
-            index_dim = batching[dim]
-            offset = add_index(offset, batch_at[index_dim - (1 if index_dim > vector_dim else 0)])
+            offset = add_index(offset, batch_coordinate(batch_at, batching[dim], vector_dim))
         if dim in to_operand:
-            component = Index(to_operand.index(dim))
-            place = batch_at
-            if vector_dim < indices.type.rank:
-                place = (*batch_at[:vector_dim], component, *batch_at[vector_dim:])
-            start = b.dynamic_index(as_s64(ctx, ctx.element(indices, place)))
+            component = index_component(ctx, indices, batch_at, vector_dim, to_operand.index(dim))
+            start = b.dynamic_index(as_s64(ctx, component))
             # The whole window must fit: start in [0, extent - size].
             mask = b.both(mask, b.in_range(start, 0, extent - size + 1))
             offset = add_index(offset, start)
@@ -144,11 +136,9 @@ def _covers(root: Op) -> bool:
     """Whether non-overlapping windows touch every element of the operand exactly once."""
     rows = zip(
         root.operands[0].type.shape, root.operands[1].type.shape, ints(root, "window_dimensions"),
-        ints(root, "window_strides"), cast(Sequence[tuple[int, int]], root.attrs["padding"]), strict=True,
+        ints(root, "window_strides"), pairs(root, "padding"), strict=True,
     )  # fmt: skip
-    return all(
-        w == s and low <= 0 and high <= 0 and low == 0 and n * s >= extent for extent, n, w, s, (low, high) in rows
-    )
+    return all(w == s and low == 0 and high <= 0 and n * s >= extent for extent, n, w, s, (low, high) in rows)
 
 
 def _place(ctx: Context, root: Op, at: Coordinates, offset: Sequence[Index]) -> tuple[list[Index], Expr | None]:
@@ -156,12 +146,11 @@ def _place(ctx: Context, root: Op, at: Coordinates, offset: Sequence[Index]) -> 
     inside: Expr | None = None
     place: list[Index] = []
     rows = zip(
-        at, offset, ints(root, "window_strides"), cast(Sequence[tuple[int, int]], root.attrs["padding"]),
-        root.operands[0].type.shape, strict=True,
-    )  # fmt: skip
+        at, offset, ints(root, "window_strides"), pairs(root, "padding"), root.operands[0].type.shape, strict=True
+    )
     for i, w, stride, (low, _high), extent in rows:
-        position = add_index(add_index(scale_index(i, stride), w), Index(-low))
-        inside = ctx.builder.both(inside, ctx.builder.in_range(position, 0, extent))
+        position, condition = window_position(ctx.builder, i, w, extent=extent, stride=stride, low=low)
+        inside = ctx.builder.both(inside, condition)
         place.append(position)
     return place, inside
 
@@ -230,9 +219,7 @@ def _general(body: FusionBody, root: Op, overlap: bool) -> KernelCall:
     reduction = Reduction(window, inits, (valid, element, position), combiner, None, (t.PRED, dtype, t.S64))
     index = b.dynamic_index(Acc(t.S64, 2))
     (combine,) = ctx.combiner(root.regions[1])
-    store = Store(
-        maker.output(body.op.results[0]), index, ctx.element(source, at), Acc(t.PRED, 0), combine
-    )
+    store = Store(maker.output(body.op.results[0]), index, ctx.element(source, at), Acc(t.PRED, 0), combine)
     apart = tuple(
         v
         for v, w, s in zip(variables, ints(root, "window_dimensions"), ints(root, "window_strides"), strict=True)

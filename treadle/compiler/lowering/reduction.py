@@ -1,26 +1,22 @@
-"""Reductions small enough to be written out inside an element's expression, and what they share with reduction nests."""
+"""Reductions written out inside an element's expression, being small, and what they share with reduction nests."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import cast
 
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op, Region, Value
 from treadle.compiler.ir.types import DType
+from treadle.compiler.loops.ir import Expr, Index
+from treadle.compiler.lowering.attributes import ints, pairs
 from treadle.compiler.lowering.context import Context
 from treadle.compiler.lowering.registry import Coordinates, element_rule
-from treadle.compiler.lowering.shape import ints
-from treadle.compiler.loops.build import add_index, scale_index
-from treadle.compiler.loops.ir import Expr, Index
-
-# Up to this many elements a reduction is unrolled into the expression of its consumer.
-UNROLL_LIMIT = 16
+from treadle.compiler.lowering.window import window_position
 
 
 def accumulator_dtype(dtype: DType, kind: str | None) -> DType:
-    """Sums and products of 16-bit floats are kept in f32, as XLA's CPU backend does; everything else in its own type."""
+    """The type of an accumulator: f32 for sums and products of 16-bit floats, as with XLA on CPUs, else its own."""
     return t.F32 if kind in ("add", "multiply") and dtype in (t.F16, t.BF16) else dtype
 
 
@@ -56,22 +52,19 @@ def reduce_coordinates(op: Op, at: Coordinates, inner: Sequence[Index]) -> Coord
 def window_coordinates(
     ctx: Context, op: Op, at: Coordinates, window: Sequence[Index]
 ) -> tuple[Coordinates, Expr | None]:
-    """Coordinates in a reduce_window's input of window element `window` of result `at`, and whether they are inside it."""
+    """Coordinates in a reduce_window's input of place `window` in the window of result `at`, and whether it has any."""
     b = ctx.builder
     inside: Expr | None = None
     source: list[Index] = []
     rows = zip(
         at, window, ints(op, "window_strides"), ints(op, "window_dilations"), ints(op, "base_dilations"),
-        cast(Sequence[tuple[int, int]], op.attrs["padding"]), op.operands[0].type.shape, strict=True,
+        pairs(op, "padding"), op.operands[0].type.shape, strict=True,
     )  # fmt: skip
     for i, w, stride, dilation, base, (low, _high), extent in rows:
-        position = add_index(add_index(scale_index(i, stride), scale_index(w, dilation)), Index(-low))
-        inside = b.both(inside, b.in_range(position, 0, (extent - 1) * base + 1))
-        if base > 1:
-            lift = (max(low, 0) // base + 1) * base
-            quotient, remainder = b.divmod_index(add_index(position, Index(lift)), base)
-            inside = b.both(inside, b.in_range(remainder, 0, 1))
-            position = add_index(quotient, Index(-(lift // base)))
+        position, condition = window_position(
+            b, i, w, extent=extent, stride=stride, low=low, window_dilation=dilation, base_dilation=base
+        )
+        inside = b.both(inside, condition)
         source.append(position)
     return tuple(source), inside
 
@@ -86,6 +79,7 @@ def _fold(ctx: Context, region: Region, inits: list[Expr], elements: list[list[E
 
 @element_rule("reduce")
 def reduce(ctx: Context, op: Op, result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The combiner applied to one element after the other."""
     inputs, inits = split_operands(op)
     extents = [inputs[0].type.shape[d] for d in ints(op, "dimensions")]
     elements = []
@@ -97,6 +91,7 @@ def reduce(ctx: Context, op: Op, result: int, at: Coordinates, mask: Expr | None
 
 @element_rule("reduce_window")
 def reduce_window(ctx: Context, op: Op, result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The combiner applied to one place of the window after the other, with the initial value where no element is."""
     b = ctx.builder
     inputs, init_values = split_operands(op)
     inits = [ctx.element(v, (), mask) for v in init_values]

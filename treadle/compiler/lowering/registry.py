@@ -1,7 +1,7 @@
 """The table of element rules: op name -> how one element of its result is computed.
 
-To lower a new op, write one function and decorate it with `element_rule`. An op that cannot be given element by element (a reduction,
-a scatter, a library call) has a rule of its own kind: see `fusion/kinds.py` for the list.
+To lower a new op, write one function and decorate it with `element_rule`. An op that cannot be given element by element
+(a reduction, a scatter, a library call) has a rule of its own kind: see `fusion/classify.py` for the list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _R = TypeVar("_R", bound=ElementRule)
 
 _ELEMENT_RULES: dict[str, ElementRule] = {}
 
-# Ops with code of their own outside the element rules: nests (lowering/), library calls and control flow (codegen/main.py).
+# Ops with code of their own outside the element rules: nests (lowering/), library calls and control flow
+# (codegen/main.py).
 NEST_OPS = frozenset({"reduce", "reduce_window", "select_and_scatter", "scatter", "dynamic_update_slice"})
 LIBRARY_OPS = frozenset({"dot_general", "convolution"})
 CONTROL_OPS = frozenset({"while", "if", "case"})
@@ -41,19 +42,11 @@ def element_rule(*names: str) -> Callable[[_R], _R]:
     return register
 
 
-def _load_rules() -> None:
-    from treadle.compiler.lowering import elementwise, indexing, linear, reduction, shape  # noqa: F401
-
-
 def find(name: str) -> ElementRule | None:
     """The element rule of op `name`, or None."""
-    if not _ELEMENT_RULES:
-        _load_rules()
     return _ELEMENT_RULES.get(name)
 
 
 def all_ops() -> frozenset[str]:
     """Names of every tensor op that Treadle compiles."""
-    if not _ELEMENT_RULES:
-        _load_rules()
     return frozenset(_ELEMENT_RULES) | NEST_OPS | LIBRARY_OPS | CONTROL_OPS

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 from treadle.compiler.ir.core import Op
+from treadle.compiler.loops.build import add_index, scale_index
+from treadle.compiler.loops.ir import Expr, Index
+from treadle.compiler.lowering.attributes import integer, ints
 from treadle.compiler.lowering.context import Context
 from treadle.compiler.lowering.registry import Coordinates, element_rule
-from treadle.compiler.loops.build import add_index, index_bounds, scale_index
-from treadle.compiler.loops.ir import Expr, Index
-
-
-def ints(op: Op, attr: str) -> tuple[int, ...]:
-    """An integer-tuple attribute."""
-    return tuple(cast(Sequence[int], op.attrs[attr]))
+from treadle.compiler.lowering.window import undilated
 
 
 @element_rule("broadcast_in_dim")
 def broadcast_in_dim(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The operand's element, at the coordinates that it has dimensions for."""
     operand = op.operands[0]
     picked = tuple(
         Index() if extent == 1 else at[dim]
@@ -29,12 +24,14 @@ def broadcast_in_dim(ctx: Context, op: Op, _result: int, at: Coordinates, mask: 
 
 @element_rule("reshape")
 def reshape(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The operand's element with the same linear index."""
     operand = op.operands[0]
     return ctx.element(operand, ctx.reshaped(at, op.result.type.shape, operand.type.shape), mask)
 
 
 @element_rule("transpose")
 def transpose(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The operand's element, coordinates permuted."""
     permutation = ints(op, "permutation")
     source: list[Index] = [Index()] * len(permutation)
     for i, dim in enumerate(permutation):
@@ -44,6 +41,7 @@ def transpose(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | 
 
 @element_rule("slice")
 def slice_(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The operand's element `stride` times as far from the start."""
     source = tuple(
         add_index(scale_index(i, stride), Index(start))
         for i, start, stride in zip(at, ints(op, "start_indices"), ints(op, "strides"), strict=True)
@@ -53,17 +51,17 @@ def slice_(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | Non
 
 @element_rule("reverse")
 def reverse(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
+    """The operand's element, counted from the other end."""
     dims = ints(op, "dimensions")
     shape = op.result.type.shape
-    source = tuple(
-        add_index(Index(shape[d] - 1), scale_index(i, -1)) if d in dims else i for d, i in enumerate(at)
-    )
+    source = tuple(add_index(Index(shape[d] - 1), scale_index(i, -1)) if d in dims else i for d, i in enumerate(at))
     return ctx.element(op.operands[0], source, mask)
 
 
 @element_rule("iota")
 def iota(ctx: Context, op: Op, _result: int, at: Coordinates, _mask: Expr | None) -> Expr:
-    return ctx.builder.index_value(at[cast(int, op.attrs["iota_dimension"])], op.result.type.dtype)
+    """The coordinate itself."""
+    return ctx.builder.index_value(at[integer(op, "iota_dimension")], op.result.type.dtype)
 
 
 @element_rule("pad")
@@ -78,16 +76,8 @@ def pad(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) 
     inside: Expr | None = None
     source: list[Index] = []
     for i, first, gap, extent in zip(at, low, interior, operand.type.shape, strict=True):
-        position = add_index(i, Index(-first))
-        condition = b.in_range(position, 0, (extent - 1) * (gap + 1) + 1)
+        position, condition = undilated(b, add_index(i, Index(-first)), extent, gap + 1, -first)
         inside = b.both(inside, condition)
-        if gap:
-            # Division only of what is non-negative: outside positions are masked anyway, so shift them into the first period.
-            bounds = index_bounds(position)
-            lift = 0 if bounds is not None and bounds[0] >= 0 else (first // (gap + 1) + 1) * (gap + 1)
-            quotient, remainder = b.divmod_index(add_index(position, Index(lift)), gap + 1)
-            inside = b.both(inside, b.in_range(remainder, 0, 1))
-            position = add_index(quotient, Index(-(lift // (gap + 1))))
         source.append(position)
     if inside is None:
         return ctx.element(operand, tuple(source), mask)
@@ -99,7 +89,7 @@ def pad(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) 
 def concatenate(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) -> Expr:
     """A chain of selects by position; each operand's memory is touched only inside its own part."""
     b = ctx.builder
-    dim = cast(int, op.attrs["dimension"])
+    dim = integer(op, "dimension")
     dtype = op.result.type.dtype
     start = 0
     parts: list[tuple[Expr | None, Expr]] = []

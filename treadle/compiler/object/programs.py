@@ -1,6 +1,7 @@
-"""Whole artifacts, kept on disk: a program that this user has compiled before needs neither MLIR nor LLVM, not even their import.
+"""Whole artifacts on disk: a program that this user compiled before needs neither MLIR nor LLVM, not even imported.
 
-Keyed by everything a compile depends on: the request and the compiler's build id. Lies in the kernel cache's folder under the same rules.
+Keyed by everything a compile depends on: the request and the compiler's build id. Lies in the kernel cache's folder
+under the same rules.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def name_of(program: bytes, *others: object) -> str | None:
 
     Args:
       program: its bytes.
-      others: everything else that the artifact depends on, by its repr. (Not the options' bytes: protobuf writes the entries of
-        a map in any order, so equal options differ from process to process.)
+      others: everything else that the artifact depends on, by its repr. (Not the options' bytes: protobuf writes the
+        entries of a map in any order, so equal options differ from process to process.)
     """
     if not _wanted() or len(program) > _MAX_BYTES:
         return None

@@ -9,6 +9,7 @@ import numpy as np
 from treadle.compiler.ir.core import Op, Region, Value, clone_region
 from treadle.compiler.ops import registry
 from treadle.compiler.ops.control import branch_taken
+from treadle.compiler.ops.cost import COSTLY
 from treadle.compiler.passes.algebra import made_by
 from treadle.compiler.passes.rewriter import Replacement, Rewriter, RuleSet
 
@@ -20,10 +21,6 @@ _MAX_UNROLLED = 512
 _FUSABLE = ("constant", "iota", "broadcast_in_dim", "reshape", "transpose", "slice", "bitcast_convert")
 # A branch so short, of scalar arithmetic only, is cheaper computed than jumped over.
 _CHEAP_OPS = 4
-_COSTLY = (
-    "divide", "remainder", "power", "sqrt", "rsqrt", "cbrt", "exponential", "exponential_minus_one", "log",
-    "log_plus_one", "logistic", "sine", "cosine", "tan", "tanh", "atan2",
-)  # fmt: skip
 
 
 @rules.on("if")
@@ -71,7 +68,7 @@ def _is_cheap(region: Region) -> bool:
 
 def _is_cheap_arithmetic(op: Op) -> bool:
     definition = registry.find(op.name)
-    return definition is not None and definition.apply is not None and op.name not in _COSTLY
+    return definition is not None and definition.apply is not None and op.name not in COSTLY
 
 
 @rules.on("while")

@@ -1,7 +1,8 @@
 """Runs a plan on labels instead of numbers: every read must find the value that it is meant to find.
 
-Memory is a set of ranges, each labelled with the value that was last written there. A step that reads a value finds its label or the plan is
-wrong: something else was put there too early. Loops are run a fixed number of times, so that both buffers of a swapped carry are seen.
+Memory is a set of ranges, each labelled with the value that was last written there. A step that reads a value finds its
+label or the plan is wrong: something else was put there too early. Loops are run a fixed number of times, so that both
+buffers of a swapped carry are seen.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class _Checker:
                 output = Storage(value.type.byte_size, Location(Base.OUTPUT, o))
                 self._expect(self._resolve(output.location), value)
 
-    # ---- memory -----------------------------------------------------------------------------------------------------------------
+    # ---- memory ------------------------------------------------------------------------------------------------------
 
     def _resolve(self, location: Location) -> Location:
         """Where a location is now: slots looked up, aliased outputs turned into their inputs."""
@@ -99,13 +100,14 @@ class _Checker:
         for a, b, found in self.memory.get((place.base, place.number), []):
             if a == place.offset and b == place.offset + size and found is label:
                 return
-        now = [str(r) for r in self.memory.get((place.base, place.number), []) if r[0] < place.offset + size and r[1] > place.offset]
+        end = place.offset + size
+        now = [str(r) for r in self.memory.get((place.base, place.number), []) if r[0] < end and r[1] > place.offset]
         raise IrError(f"plan: at {self.where}, {label} is not at {place}, where there is {now or 'nothing'}")
 
     def _read(self, storage: Storage, value: Value) -> None:
         self._expect(self._resolve(storage.location), value)
 
-    # ---- steps ------------------------------------------------------------------------------------------------------------------
+    # ---- steps -------------------------------------------------------------------------------------------------------
 
     def _steps(self, steps: Sequence[Step]) -> None:
         for step in steps:

@@ -11,7 +11,10 @@ AT_END = 1 << 60
 
 
 def last_uses(region: Region, is_virtual: Callable[[Op], bool]) -> dict[Value, int]:
-    """The position of the last op that reads each value. A virtual op is read through: its operands are used where it is used."""
+    """The position of the last op that reads each value.
+
+    A virtual op is read through: its operands are used where it is used.
+    """
     last: dict[Value, int] = {}
 
     def use(value: Value, position: int) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.compiler.ir.core import Op, Program, Region, Value, captured_values
-from treadle.compiler.lowering.fusions import KernelCall, lower_fusion
+from treadle.compiler.lowering.fusions import lower_fusion
+from treadle.compiler.lowering.kernels import KernelCall
 from treadle.compiler.plan.arena import Arena, align
-from treadle.compiler.plan.liveness import AT_END, last_uses
+from treadle.compiler.plan.liveness import last_uses
 from treadle.compiler.plan.sharing import may_share
 from treadle.compiler.plan.steps import (
     Base,
@@ -166,7 +167,7 @@ class _RegionPlanner:
                 self._die(value)
         self.dying.clear()
 
-    # ---- lives ------------------------------------------------------------------------------------------------------------------
+    # ---- lives -------------------------------------------------------------------------------------------------------
 
     def _born(self, value: Value) -> None:
         """Starts the life of a value that has storage; it ends at its last use."""
@@ -190,7 +191,7 @@ class _RegionPlanner:
         here = sum(self.planner.storage[v] is storage for v in self.dying.get(self.position, ()))
         return storage.values == here
 
-    # ---- wishes -----------------------------------------------------------------------------------------------------------------
+    # ---- wishes ------------------------------------------------------------------------------------------------------
 
     def _spread_wants(self) -> None:
         """A value that an in-place op or a loop takes over, and that ends there, wants to be where the result wants to be."""
@@ -205,7 +206,12 @@ class _RegionPlanner:
                 continue
             for operand, result in pairs:
                 base = base_of(operand)
-                if result in self.wants and base not in self.wants and base.op is not None and base.op.name != "constant":
+                if (
+                    result in self.wants
+                    and base not in self.wants
+                    and base.op is not None
+                    and base.op.name != "constant"
+                ):
                     if self.last.get(base) == position and base.type.rank > 0:
                         self.wants[base] = self.wants[result]
 
@@ -265,7 +271,7 @@ class _RegionPlanner:
             return want
         return None
 
-    # ---- ops --------------------------------------------------------------------------------------------------------------------
+    # ---- ops ---------------------------------------------------------------------------------------------------------
 
     def _op(self, op: Op) -> None:
         if op.name == "fusion":
@@ -342,7 +348,7 @@ class _RegionPlanner:
         self.steps.append(CopyStep(held, target, result.type.byte_size))
         return target
 
-    # ---- control flow -----------------------------------------------------------------------------------------------------------
+    # ---- control flow ------------------------------------------------------------------------------------------------
 
     def _while(self, op: Op) -> None:
         condition, body = op.regions
@@ -410,7 +416,9 @@ class _RegionPlanner:
         initial, size = carry.initial, carry.initial.type.byte_size
         base = base_of(initial)
         held = self.planner.storage_of(initial)
-        other_uses = sum(base_of(v) is base for v in op.operands) > 1 or any(base_of(v) is base for v in captured_values(op))
+        other_uses = sum(base_of(v) is base for v in op.operands) > 1 or any(
+            base_of(v) is base for v in captured_values(op)
+        )
         outer = None if other_uses else self._takes_over(initial, carry.result)
         if outer is None:
             want = self.wants.get(carry.result)
@@ -421,7 +429,8 @@ class _RegionPlanner:
                 outer = self.planner.scratch(size)
             self.steps.append(CopyStep(held, outer, size))
         elif outer is held:
-            # The loop owns the memory from here on: it is not given back when the initial value dies, nor taken a second time.
+            # The loop owns the memory from here on: it is not given back when the initial value dies, nor taken a
+            # second time.
             outer = Storage(size, held, True, tuple(held.blocks))
             held.blocks.clear()
             held.mutable = False

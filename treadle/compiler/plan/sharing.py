@@ -7,8 +7,11 @@ from treadle.compiler.loops.walk import nest_roots, postorder
 
 
 def may_share(kernel: Kernel, read: int, written: int) -> bool:
-    """Whether parameters `read` and `written` may be the same memory: every load of `read` is of the element that the same iteration later
-    stores to `written`, and nothing stored is read again."""
+    """Whether parameters `read` and `written` may be the same memory.
+
+    Every load of `read` must be of the element that the same iteration later stores to `written`, and nothing stored
+    may be read again.
+    """
     stores = [(i, nest, s) for i, nest in enumerate(kernel.nests) for s in nest.stores if s.buffer == written]
     if len({i for i, _, _ in stores}) != 1 or any(nest.sequential for _, nest, _ in stores):
         return False
@@ -17,10 +20,11 @@ def may_share(kernel: Kernel, read: int, written: int) -> bool:
         return False
     for i, nest in enumerate(kernel.nests):
         for node in postorder(nest_roots(nest)):
-            if isinstance(node, Load) and node.buffer == read:
-                if i > position or not _same_index(node.index, nest, first.index, target):
-                    return False
-            if isinstance(node, Load) and node.buffer == written:
+            if not isinstance(node, Load):
+                continue
+            if node.buffer == written:
+                return False
+            if node.buffer == read and (i > position or not _same_index(node.index, nest, first.index, target)):
                 return False
     return True
 

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 
 from treadle.compiler.ir.core import Op, Value
-from treadle.compiler.lowering.fusions import KernelCall
+from treadle.compiler.lowering.kernels import KernelCall
 
 
 class Base(enum.Enum):
@@ -31,8 +31,8 @@ class Location:
 class Storage:
     """A piece of memory that holds one value at a time.
 
-    `location` may still change while the plan is made (a loop's buffer becomes a slot when its pointer turns out to be swapped), so steps
-    hold the Storage itself.
+    `location` may still change while the plan is made (a loop's buffer becomes a slot when its pointer turns out to be
+    swapped), so steps hold the Storage itself.
     """
 
     __slots__ = ("_location", "blocks", "current", "mutable", "parent", "size", "values")
@@ -116,13 +116,14 @@ class Carry:
 
     Attributes:
       initial: the operand.
-      argument, condition_argument, next, result: the body's and condition's argument, the body's result, the op's result.
+      argument, condition_argument, next, result: the body's and condition's argument, the body's result, the op's
+        result.
       scalar: kept in a register (rank 0); the `*_store`s are the copies in memory that kernels read, where needed.
       storage: its memory otherwise; None for an invariant, which stays where it is.
       first: where the current value is when the loop starts.
       blocks: ranges of the arena that the loop holds for it: they outlive every value of the body.
-      swap: (slot of the current pointer, slot of the other pointer, where the other one starts), when the body writes the next value beside
-        the current one.
+      swap: (slot of the current pointer, slot of the other pointer, where the other one starts), when the body writes
+        the next value beside the current one.
     """
 
     initial: Value
@@ -152,7 +153,7 @@ class LoopStep(Step):
 
 @dataclasses.dataclass(slots=True)
 class BranchStep(Step):
-    """if and case: the steps of each branch end with its array results in place; rank-0 results are merged in registers."""
+    """if and case: each branch's steps end with its array results in place; rank-0 results are merged in registers."""
 
     op: Op
     branches: list[list[Step]]
