@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from treadle.compiler.errors import IrError
 from treadle.compiler.ir.core import Op, Program, Value
-from treadle.compiler.plan.planner import base_of
+from treadle.compiler.plan.memory import base_of
 from treadle.compiler.plan.steps import (
     Base,
     BranchStep,
