@@ -92,22 +92,22 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "codegen",
         "writes LLVM IR",
-        "treadle.compiler.codegen:generate",
-        "treadle.compiler.codegen:dump",
+        "treadle.compiler.codegen.stage:generate",
+        "treadle.compiler.codegen.stage:dump",
         "ll",
     ),
     Stage(
         "object",
         "compiles it to relocatable machine code",
-        "treadle.compiler.object:compile_objects",
-        "treadle.compiler.object:dump",
+        "treadle.compiler.object.stage:compile_objects",
+        "treadle.compiler.object.stage:dump",
         "o",
     ),
     Stage(
         "pack",
         "packs code, constants and manifest into one artifact",
-        "treadle.compiler.artifact:pack_artifact",
-        "treadle.compiler.artifact:dump",
+        "treadle.compiler.artifact.pack:pack_artifact",
+        "treadle.compiler.artifact.pack:dump",
         "bin",
     ),
 )

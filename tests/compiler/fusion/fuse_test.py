@@ -19,11 +19,13 @@ from treadle.compiler.ir.verifier import verify
 
 
 def optimised(function, arguments) -> Program:
-    return run(context(artifact(function, *arguments)), "optimise")
+    program = run(context(artifact(function, *arguments)), "optimise")
+    assert isinstance(program, Program)
+    return program
 
 
-def kinds(function, *arguments) -> Counter:
-    """How many units of each kind a program is fused into: fusion kinds and the names of other ops with memory of their own."""
+def kinds(function, *arguments) -> Counter[str]:
+    """How many units of each kind a program becomes: kinds of fusion, and names of other ops that own memory."""
     program = fuse(optimised(function, arguments))
     return Counter(
         str(op.attrs.get("kind", op.name)) for op in program.entry.ops if op.results[0].type.rank or op.regions

@@ -11,16 +11,18 @@ from tests.compiler.frontend.programs import artifact, context
 from tests.compiler.fused_programs import EXAMPLES
 from treadle.compiler.driver import run
 from treadle.compiler.errors import IrError
+from treadle.compiler.ir.core import Program
 from treadle.compiler.plan.arena import Arena
 from treadle.compiler.plan.check import check_plan
 from treadle.compiler.plan.steps import Base, CopyStep, KernelStep, LibraryStep, Location, LoopStep, Plan, Step
 
 
-def planned(function, *arguments, **options):
+def planned(function, *arguments, **options) -> tuple[Program, Plan]:
     made = context(artifact(function, *arguments, **options))
-    plan = run(made, "plan")
+    plan, program = run(made, "plan"), made.products["fuse"]
     assert isinstance(plan, Plan)
-    return made.products["fuse"], plan
+    assert isinstance(program, Program)
+    return program, plan
 
 
 @pytest.mark.parametrize("iterations", [0, 1, 2, 3])

@@ -12,6 +12,7 @@ import numpy as np
 
 from treadle.build_id import build_id
 from treadle.compiler.artifact import abi
+from treadle.compiler.codegen.program import ENTRY_SYMBOL
 
 if TYPE_CHECKING:
     from treadle.compiler.codegen.program import ProgramCode
@@ -33,10 +34,8 @@ class _Strings:
         return place
 
 
-def pack(objects: Sequence[bytes], context: CompileContext) -> bytes:
-    """The artifact of a compile whose other products are in `context`."""
-    from treadle.compiler.codegen.program import ENTRY_SYMBOL
-
+def pack_artifact(objects: Sequence[bytes], context: CompileContext) -> bytes:
+    """The `pack` stage: the artifact of a compile whose other products are in `context`."""
     program = cast("Program", context.products["fuse"])
     plan = cast("Plan", context.products["plan"])
     code = cast("ProgramCode", context.products["codegen"])
@@ -71,6 +70,11 @@ def pack(objects: Sequence[bytes], context: CompileContext) -> bytes:
     sections.append((abi.SectionKind.PROGRAM, context.program))
     sections.append((abi.SectionKind.DEVICES, np.asarray(program.device_assignment, "<i4").tobytes()))
     return _assemble(sections, code.target.cpu_features)
+
+
+def dump(artifact: bytes) -> bytes:
+    """The artifact itself."""
+    return artifact
 
 
 def _input(value: Value, info: Input, strings: _Strings, dims: list[int]) -> abi.BufferDesc:

@@ -80,10 +80,7 @@ class _MainEmitter:
     def pointer(self, storage: Storage) -> str:
         """The address of a storage, computed where it is used."""
         place = storage.location
-        if place.base is Base.SLOT:
-            base = self.slots[place.number]
-        else:
-            base = self._base(place.base, place.number)
+        base = self.slots[place.number] if place.base is Base.SLOT else self._base(place.base, place.number)
         return self.fb.op(f"getelementptr i8, ptr {base}, i64 {place.offset}") if place.offset else base
 
     def _base(self, base: Base, number: int) -> str:
@@ -285,17 +282,16 @@ class _MainEmitter:
         for label, steps, region in zip(labels, step.branches, step.op.regions, strict=True):
             self._start_block(label)
             self.steps(steps)
-            rank0 = [v for v in region.results if v.type.rank == 0]
-            values = [self.scalar(v) for v in rank0]
-            for row, value in zip(incoming, values, strict=True):
-                row.append((value, self.block))
+            registers = [self.scalar(v) for v in region.results if v.type.rank == 0]
+            for row, register in zip(incoming, registers, strict=True):
+                row.append((register, self.block))
             fb.do(f"br label {merge}")
             # Registers of a branch are not to be used after it.
             self.scalars = dict(known)
         self._start_block(merge)
+        merged = []
         for (value, _), row in zip(step.scalar_results, incoming, strict=True):
-            ways = ", ".join(f"[ {v}, {block} ]" for v, block in row)
-            self.scalars[value] = fb.op(f"phi {register_type(value.type.dtype)} {ways}")
-        for value, store in step.scalar_results:
-            if store is not None:
-                self._keep(value, self.scalars[value], store)
+            ways = ", ".join(f"[ {register}, {block} ]" for register, block in row)
+            merged.append(fb.op(f"phi {register_type(value.type.dtype)} {ways}"))
+        for (value, store), register in zip(step.scalar_results, merged, strict=True):
+            self._keep(value, register, store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from treadle.compiler import knobs
+from treadle.compiler.check import Checker
 from treadle.compiler.fusion.fuse import fuse
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ def fuse_program(program: Program, _context: CompileContext) -> Program:
     """The stage. TREADLE_CHECK=1 also runs the program before and after."""
     if not knobs.CHECK.get():
         return fuse(program)
-    from treadle.compiler.check import Checker
-
     checker = Checker(program)
     fused = fuse(program)
     checker.after("fuse", fused)
