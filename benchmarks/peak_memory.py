@@ -67,7 +67,7 @@ def spawn(platform: str, name: str) -> float:
     command = [sys.executable, "-m", "benchmarks", "--platform", platform, "--child-memory", name]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise RuntimeError(f"a child process failed on {platform}:\n{result.stderr[-4000:]}")
+        raise RuntimeError(f"a child process failed on {platform}:\n{result.stderr.strip().splitlines()[-1]}")
     return float(json.loads(result.stdout.splitlines()[-1]))
 
 

@@ -119,8 +119,13 @@ def kinds() -> Iterator[Case]:
     yield Case("reduce-two-operands", pairwise_maximum, values((F32, (7, 40)), (S32, (7, 40), 0, 999)), quick=True)
     yield Case(
         "reduce-custom",
-        lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * 0.5 + b, (1,)),
-        fixed(np.ones((3, 1), np.float32)),
+        # (1 + a)(1 + b) - 1: associative, with identity 0, and no reduction that anyone has by name.
+        lambda x: tuple(
+            lax.reduce(x, np.float32(0), lambda a, b: a + b + a * b, axes) for axes in ((0,), (1,), (0, 1))
+        ),
+        values((F32, (9, 20), -0.2, 0.2)),
+        accumulated=True,
+        quick=True,
     )
     yield Case(
         "reduce-logical-of-comparisons", lambda x: jnp.all(x[:, None] <= x[None, :] + 9, 1), values((F32, (33,)))
