@@ -84,14 +84,8 @@ class _Builder:
         units = sorted(set(self.grouping.unit_of.values()), key=lambda u: u.order)
         used_by_others = self._cross_unit_values(units)
         position = {op: i for i, op in enumerate(region.ops)}
-        kept: list[tuple[float, int, Op]] = []
-        for unit in units:
-            if unit.is_kernel:
-                kept.append((unit.order, 0, self._fusion(unit, used_by_others)))
-            else:
-                kept.append((unit.order, 0, unit.root))
-        ops = self._with_virtual([op for _, _, op in sorted(kept, key=lambda item: item[0])], position)
-        region.ops = ops
+        kept = [self._fusion(unit, used_by_others) if unit.is_kernel else unit.root for unit in units]
+        region.ops = self._with_virtual([op for op in kept if op is not None], position)
         if self.mapping:
             replace_uses(region, self.mapping)
         return region.ops
@@ -131,8 +125,16 @@ class _Builder:
                         used.add(read.value)
         return used
 
-    def _fusion(self, unit: Unit, used: set[Value]) -> Op:
-        """The fusion op of a unit: members and the virtual ops they read through, cloned into a region of their own."""
+    def _fusion(self, unit: Unit, used: set[Value]) -> Op | None:
+        """The fusion op of a unit: members and the virtual ops they read through, cloned into a region of their own.
+
+        None when nothing uses what it computes.
+        """
+        outputs = [r for _, op in unit.ops for r in op.results if r in used]
+        if not outputs:
+            return None
+        if unit.kind in ("update", "scatter"):
+            outputs = list(unit.root.results)
         members = {op for _, op in unit.ops}
         region = Region()
         env: dict[Value, Value] = {}
@@ -178,9 +180,6 @@ class _Builder:
                 aligned.add(len(region.ops) - 1)
             if op is unit.root:
                 root = len(region.ops) - 1
-        outputs = [r for _, op in unit.ops for r in op.results if r in used]
-        if unit.kind in ("update", "scatter"):
-            outputs = list(unit.root.results)
         region.results = [env[v] for v in outputs]
         attrs: dict[str, object] = {"kind": unit.kind}
         if unit.kind == "row":

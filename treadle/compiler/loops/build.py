@@ -144,7 +144,10 @@ class Builder:
         return Index(0, (), ((expr, 1),))
 
     def divmod_index(self, index: Index, divisor: int) -> tuple[Index, Index]:
-        """Quotient and remainder of a non-negative index by a positive constant, affine where that can be shown."""
+        """Quotient and remainder of an index by a positive constant, affine where that can be shown.
+
+        Where the index is negative, they mean nothing.
+        """
         if divisor == 1:
             return index, Index()
         bounds = index_bounds(index)

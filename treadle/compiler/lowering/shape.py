@@ -76,7 +76,7 @@ def pad(ctx: Context, op: Op, _result: int, at: Coordinates, mask: Expr | None) 
     inside: Expr | None = None
     source: list[Index] = []
     for i, first, gap, extent in zip(at, low, interior, operand.type.shape, strict=True):
-        position, condition = undilated(b, add_index(i, Index(-first)), extent, gap + 1, -first)
+        position, condition = undilated(b, add_index(i, Index(-first)), extent, gap + 1)
         inside = b.both(inside, condition)
         source.append(position)
     if inside is None:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from treadle.compiler.loops.build import Builder, add_index, index_bounds, scale_index
+from treadle.compiler.loops.build import Builder, add_index, scale_index
 from treadle.compiler.loops.ir import Expr, Index
 
 
-def undilated(builder: Builder, position: Index, extent: int, step: int, least: int) -> tuple[Index, Expr | None]:
+def undilated(builder: Builder, position: Index, extent: int, step: int) -> tuple[Index, Expr | None]:
     """Which of `extent` elements, laid out `step` apart from 0 on, is at `position`, and whether one is (None: always).
 
-    Args:
-      builder: of the kernel.
-      position: may lie outside and between the elements: then the first result means nothing.
-      extent: number of elements.
-      step: 1, or one more than the gap between elements.
-      least: a bound for what `position` is at least, where its own bounds are not known.
+    Where none is, the first result means nothing.
     """
     inside = builder.in_range(position, 0, (extent - 1) * step + 1)
     if step == 1:
         return position, inside
-    # Only what is not negative can be divided: positions are lifted by whole steps, and the quotients put back.
-    bounds = index_bounds(position)
-    lift = max(0, -((least if bounds is None else bounds[0]) // step))
-    quotient, remainder = builder.divmod_index(add_index(position, Index(lift * step)), step)
-    return add_index(quotient, Index(-lift)), builder.both(inside, builder.in_range(remainder, 0, 1))
+    quotient, remainder = builder.divmod_index(position, step)
+    return quotient, builder.both(inside, builder.in_range(remainder, 0, 1))
 
 
 def window_position(
@@ -50,4 +42,4 @@ def window_position(
       base_dilation: distance between elements.
     """
     position = add_index(add_index(scale_index(at, stride), scale_index(offset, window_dilation)), Index(-low))
-    return undilated(builder, position, extent, base_dilation, -low)
+    return undilated(builder, position, extent, base_dilation)

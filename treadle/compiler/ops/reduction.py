@@ -139,6 +139,8 @@ def _infer_select_and_scatter(op: Op) -> Sequence[TensorType]:
 @define("select_and_scatter", _infer_select_and_scatter)
 def _select_and_scatter(op: Op, inputs: list[Array], context: Context) -> Sequence[Array]:
     operand, source, init = inputs
+    if operand.size == 0:
+        return (operand,)
     select, scatter = op.regions
     strides, padding = attr(op, "window_strides"), attr(op, "padding")
     starts = np.meshgrid(
