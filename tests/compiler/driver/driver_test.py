@@ -86,6 +86,7 @@ def failing_stage(monkeypatch):
         module = types.ModuleType("failing_stage")
         vars(module)["function"] = function
         monkeypatch.setitem(sys.modules, "failing_stage", module)
+        monkeypatch.setenv("TREADLE_CACHE", "0")  # an artifact kept on disk needs no stages
         original = BY_NAME[name]
         broken = Stage(name, original.sentence, "failing_stage:function", original.dump, original.suffix)
         monkeypatch.setattr(driver, "STAGES", tuple(broken if s is original else s for s in STAGES))
