@@ -59,6 +59,11 @@ def test_a_normalisation_of_rows_is_one_kernel(function):
     assert kinds(function, X) == {"row": 1}
 
 
+def test_one_row_is_a_row_too():
+    assert kinds(jax.nn.softmax, X[0]) == {"row": 1}
+    assert kinds(jax.nn.softmax, X[:1]) == {"row": 1}
+
+
 def test_the_gradient_of_softmax_is_one_kernel():
     assert kinds(lambda x, g: jax.vjp(jax.nn.softmax, x)[1](g)[0], X, X) == {"row": 1}
 

@@ -79,4 +79,4 @@ def _leading(operand: Sequence[int], dims: Sequence[int], shape: Sequence[int]) 
         if d != want or shape[d] != extent:
             return None
         want = d + 1
-    return want if placed else None
+    return want
