@@ -159,6 +159,7 @@ class _MainEmitter:
     def _kernel(self, step: KernelStep) -> None:
         fb = self.fb
         symbol, kernel = self._symbol(step.call.kernel)
+        self.flops += work.kernel_flops(step.call.kernel)
         self.most_params = max(self.most_params, len(step.arguments))
         for i, storage in enumerate(step.arguments):
             place = fb.op(f"getelementptr ptr, ptr %params, i64 {i}") if i else "%params"

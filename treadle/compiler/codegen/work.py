@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from treadle.compiler.loops.ir import Apply, Kernel, Load, Nest
-from treadle.compiler.loops.walk import nest_roots, postorder
+from treadle.compiler.loops.walk import nest_roots, postorder, store_roots
 from treadle.compiler.ops.cost import COSTLY
 
 # Estimated picoseconds per element, of vectorised code in the first-level caches on one core.
@@ -35,6 +35,21 @@ def nest_work(nest: Nest) -> int:
 def kernel_work(kernel: Kernel) -> int:
     """Estimated picoseconds of a kernel."""
     return math.prod(v.extent for v in kernel.outer) * sum(map(nest_work, kernel.nests))
+
+
+def kernel_flops(kernel: Kernel) -> int:
+    """Floating-point operations of a kernel as it is written, each op counted once per element."""
+    total = 0
+    for nest in kernel.nests:
+        reduction = nest.reduction
+        outside = sum(isinstance(n, Apply) and n.dtype.is_float for n in postorder(store_roots(nest.stores)))
+        iterations = math.prod(v.extent for v in nest.loops)
+        total += outside * iterations
+        if reduction is not None:
+            inside = postorder([*reduction.inputs, *reduction.combiner])
+            per_element = sum(isinstance(n, Apply) and n.dtype.is_float for n in inside)
+            total += per_element * iterations * math.prod(v.extent for v in reduction.vars)
+    return total * math.prod(v.extent for v in kernel.outer)
 
 
 def grain(kernel: Kernel) -> int | None:
