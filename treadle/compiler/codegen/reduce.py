@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from treadle.compiler.codegen import order
+from treadle.compiler.codegen import arg_reduce, order
 from treadle.compiler.codegen.elementwise import emit_apply
 from treadle.compiler.codegen.text import register_type, vector
 from treadle.compiler.codegen.values import ValueEmitter
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType
 from treadle.compiler.loops.build import const_bits
-from treadle.compiler.loops.ir import Apply, Expr, Reduction, Var
+from treadle.compiler.loops.ir import POSITIONED, Apply, Expr, Reduction, Var
 
 # (offsets of the parallel iterations in flight, which of the accumulators that one sum is spread over)
 AccKey = tuple[tuple[int, ...], int]
@@ -40,8 +40,8 @@ class ReductionEmitter:
     """Writes the loops of one reduction, for all the parallel iterations in flight.
 
     Where the vector variable is one of the reduction's, every sum is spread over `unroll` vectors of partial sums,
-    which start at the identity and are joined at the end; otherwise every lane (or scalar) is one sum that starts at
-    its `inits`.
+    which start at what changes nothing and are joined at the end; otherwise every lane (or scalar) is one sum that
+    starts at its `inits`.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class ReductionEmitter:
         # The type that is accumulated: maxima and minima of floats are taken of integers that order like them.
         first = reduction.acc_dtypes[0]
         self.keyed = reduction.kind in ("maximum", "minimum") and first.is_float
+        self.positioned = reduction.kind in POSITIONED
         self.types = (order.SIGNED_OF_WIDTH[first.bits],) if self.keyed else reduction.acc_dtypes
 
     def _fused_product(self) -> Apply | None:
@@ -95,10 +96,9 @@ class ReductionEmitter:
             firsts[place] = [out.lanes_of(x) if self.wide > 1 else out.value(x) for x in r.inits]
             out.lanes = lanes
             if self.across:
-                assert r.kind is not None
-                neutral = out.fb.const(self.types[0], identity_bits(r.kind, self.types[0]), self.wide)
+                neutral = self._neutral(firsts[place])
                 for i in range(self._spread()):
-                    start[place, i] = [neutral]
+                    start[place, i] = neutral
             else:
                 start[place, 0] = [self._encoded(firsts[place][0], self.wide)] if self.keyed else firsts[place]
         if any(var.extent == 0 for var in r.vars):
@@ -108,11 +108,23 @@ class ReductionEmitter:
             return {place: self._decoded(values, self.wide) for (place, _), values in final.items()}
         results = {}
         for place in self.outer:
-            total = self._join([final[place, i][0] for i in range(self._spread())], self.wide)
+            total = self._join([final[place, i] for i in range(self._spread())], self.wide)
             for_all = self._lane_tree(total)
-            first = self._encoded(firsts[place][0], 1) if self.keyed else firsts[place][0]
-            results[place] = self._decoded([self._both(first, for_all, 1)], 1)
+            if self.positioned:
+                results[place] = for_all
+                continue
+            first = [self._encoded(firsts[place][0], 1)] if self.keyed else firsts[place]
+            results[place] = self._decoded(self._both(first, for_all, 1), 1)
         return results
+
+    def _neutral(self, firsts: list[str]) -> list[str]:
+        """What every partial result starts with: the identity, or what may be met any number of times."""
+        r = self.reduction
+        assert r.kind is not None
+        if not self.positioned:
+            return [self.out.fb.const(self.types[0], identity_bits(r.kind, self.types[0]), self.wide)]
+        pairs = zip(self.types, firsts, strict=True)
+        return [self.out.fb.splat(register_type(dtype), first, self.wide) for dtype, first in pairs]
 
     def _encoded(self, value: str, lanes: int) -> str:
         assert self.reduction.kind is not None
@@ -123,13 +135,16 @@ class ReductionEmitter:
             return values
         return [order.decode(self.out.fb, self.reduction.acc_dtypes[0], values[0], lanes)]
 
-    def _both(self, a: str, b: str, lanes: int) -> str:
-        """Two partial results of a single accumulator as one."""
+    def _both(self, a: list[str], b: list[str], lanes: int) -> list[str]:
+        """Two partial results of a reassociable reduction as one."""
+        kind = self.reduction.kind
+        assert kind is not None
+        if self.positioned:
+            return arg_reduce.merge(self.out.fb, kind, self.types, a, b, lanes)
         if self.keyed:
-            assert self.reduction.kind is not None
-            operands = [(a, self.types[0]), (b, self.types[0])]
-            return emit_apply(self.out.fb, self.reduction.kind, "", self.types[0], operands, lanes)
-        return self.out.combine(self.reduction.combiner, [a, b], lanes)[0]
+            operands = [(a[0], self.types[0]), (b[0], self.types[0])]
+            return [emit_apply(self.out.fb, kind, "", self.types[0], operands, lanes)]
+        return self.out.combine(self.reduction.combiner, [*a, *b], lanes)
 
     def _loops(self, depth: int, accumulators: Accumulators) -> Accumulators:
         out, r = self.out, self.reduction
@@ -202,7 +217,10 @@ class ReductionEmitter:
             element = register_type(r.acc_dtypes[0])
             after = [out.fb.intrinsic("fma", element, self.wide, [*values, accumulators[0]])]
         elif self.keyed:
-            after = [self._both(accumulators[0], self._encoded(values[0], self.wide), self.wide)]
+            after = self._both(accumulators, [self._encoded(values[0], self.wide)], self.wide)
+        elif self.positioned and self.across:
+            assert r.kind is not None
+            after = arg_reduce.move_on(out.fb, r.kind, self.types, accumulators, values, self.wide)
         else:
             after = out.combine(r.combiner, [*accumulators, *values], self.wide)
         if out.tail is None or not self.across:
@@ -214,25 +232,29 @@ class ReductionEmitter:
             for ty, new, old in zip(types, after, accumulators, strict=True)
         ]
 
-    def _join(self, values: list[str], lanes: int) -> str:
-        """All values by the combiner, as a balanced tree."""
+    def _join(self, values: list[list[str]], lanes: int) -> list[str]:
+        """All partial results by the combiner, as a balanced tree."""
         while len(values) > 1:
             pairs = [values[i : i + 2] for i in range(0, len(values), 2)]
             values = [self._both(pair[0], pair[1], lanes) if len(pair) == 2 else pair[0] for pair in pairs]
         return values[0]
 
-    def _lane_tree(self, value: str) -> str:
-        """All lanes of a vector by the combiner: halves onto each other."""
-        fb, element = self.out.fb, register_type(self.types[0])
+    def _lane_tree(self, values: list[str]) -> list[str]:
+        """All lanes of the accumulators' vectors by the combiner: halves onto each other."""
         lanes = self.wide
         while lanes > 1:
             half = lanes // 2
-            if half == 1:
-                ty = vector(element, 2)
-                parts = [fb.op(f"extractelement {ty} {value}, i64 {i}") for i in range(2)]
-            else:
-                orders = (tuple(range(half)), tuple(range(half, lanes)))
-                parts = [fb.shuffle(element, lanes, value, "poison", order) for order in orders]
-            value = self._join(parts, half)
+            halves = [self._halves(register_type(d), value, lanes) for d, value in zip(self.types, values, strict=True)]
+            values = self._both([a for a, _ in halves], [b for _, b in halves], half)
             lanes = half
-        return value
+        return values
+
+    def _halves(self, element: str, value: str, lanes: int) -> tuple[str, str]:
+        fb, half = self.out.fb, lanes // 2
+        if half == 1:
+            ty = vector(element, 2)
+            first, second = (fb.op(f"extractelement {ty} {value}, i64 {i}") for i in range(2))
+        else:
+            orders = (tuple(range(half)), tuple(range(half, lanes)))
+            first, second = (fb.shuffle(element, lanes, value, "poison", order) for order in orders)
+        return first, second

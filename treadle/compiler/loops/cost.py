@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.loops.build import index_bounds
-from treadle.compiler.loops.ir import Apply, Const, Expr, Index, IndexValue, InRange, Load, Nest, Var
+from treadle.compiler.loops.ir import POSITIONED, Apply, Const, Expr, Index, IndexValue, InRange, Load, Nest, Var
 from treadle.compiler.loops.walk import children, nest_roots, postorder
 from treadle.compiler.ops.cost import COSTLY
 
@@ -65,7 +65,8 @@ def best_plan(nest: Nest, target: Target) -> Plan | None:
     r = nest.reduction
     candidates = [var for var in nest.loops if not nest.sequential or var in nest.independent]
     if r is not None and r.kind is not None:
-        candidates += r.vars
+        # A lane has to meet positions as they rise: then the innermost loop is the only one.
+        candidates += r.vars[-1:] if r.kind in POSITIONED else r.vars
     plans = [plan for var in reversed(candidates) if (plan := _plan(nodes, var, target)) is not None]
     if not plans:
         return None
@@ -152,7 +153,8 @@ def _plan(nodes: _Nodes, var: Var, target: Target) -> Plan | None:
     full = var.extent / (math.ceil(var.extent / lanes) * lanes)
     total = (loads + stores / _reduced(nest)) / (lanes * full)
     if across:
-        total += _REDUCTION_TAIL / _reduced(nest)
+        assert r is not None
+        total += _REDUCTION_TAIL * (3 if r.kind in POSITIONED else 1) / _reduced(nest)
     tile, unroll = _in_flight(nodes, var, lanes, across, target)
     if across_tile is not None:
         tile, unroll = ((across_tile, lanes),), 1

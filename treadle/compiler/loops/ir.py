@@ -133,6 +133,9 @@ class Acc(Expr):
     number: int
 
 
+POSITIONED = frozenset({"argmax", "argmin"})
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
     """A reduction inside a nest; several accumulators share one combiner (argmax keeps value and position).
@@ -144,7 +147,10 @@ class Reduction:
       combiner: new accumulators in terms of Param(0..n-1) (accumulators) and Param(n..2n-1) (elements).
       kind: "add", "multiply", "maximum", "minimum", "and", "or", "xor" when there is one accumulator and the combiner
         is exactly that op on (Param 0, Param 1): it may then be reassociated (vector lanes, several accumulators,
-        threads), inits being applied once. None otherwise: in row-major order.
+        threads), inits being applied once. "argmax" or "argmin" when there are two, a value and its position: the
+        combiner keeps the better value and, of equal ones, the position met first; NaN is better than any number.
+        Positions rise along the reduction, from no less than the initial one, and nobody asks which of several zeros a
+        float value is. None otherwise: in row-major order.
       acc_dtypes: the accumulators' types. A bf16/f16 sum may be kept in f32: then inputs and inits are f32 expressions
         already.
     """
@@ -223,7 +229,7 @@ class Kernel:
 
     [begin, end) is a range of the outermost loop: `outer[0]`, or `nests[0].loops[0]` when `outer` is empty and there is
     one nest, or the single iteration [0, 1) when there is no loop. `parallel` says whether that loop may be split over
-    threads (by parallel_for, at multiples of its grain).
+    threads (by parallel_for, at multiples of its grain); if not, the caller passes the whole range, always.
 
     Attributes:
       params: the buffers, in the order of the params array.

@@ -13,6 +13,7 @@ from treadle.compiler.codegen.target import Target
 from treadle.compiler.codegen.work import SPLIT_WORK, kernel_work
 from treadle.compiler.loops import cost
 from treadle.compiler.loops.ir import Index, Kernel, Nest, Reduction, Var
+from treadle.compiler.loops.recombine import recombined
 from treadle.compiler.loops.walk import Renaming, nest_indices, nest_roots, postorder
 
 
@@ -24,7 +25,7 @@ def schedule(kernel: Kernel, target: Target, split_work: int = SPLIT_WORK) -> Ke
       target: the CPU.
       split_work: kernels with less work than this (picoseconds) are made whole: no thread will ever share them.
     """
-    simpler = _simplify(kernel)
+    simpler = _simplify(recombined(kernel))
     ranged = not simpler.outer and len(simpler.nests) == 1
     nests = tuple(_schedule_nest(nest, target, ranged) for nest in simpler.nests)
     planned = dataclasses.replace(simpler, nests=nests)

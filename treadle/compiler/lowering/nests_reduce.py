@@ -9,11 +9,12 @@ from typing import cast
 import numpy as np
 
 from treadle.compiler.ir import types as t
-from treadle.compiler.ir.core import Op, Value
+from treadle.compiler.ir.core import Op, Region, Value
 from treadle.compiler.ir.types import DType, TensorType
-from treadle.compiler.loops.build import Builder, add_index, index_of, linear_index, scale_index
-from treadle.compiler.loops.ir import Acc, Expr, Index, Nest, Param, Reduction, Store, Var
+from treadle.compiler.loops.build import add_index, index_of, linear_index, scale_index
+from treadle.compiler.loops.ir import Acc, Expr, Index, Nest, Reduction, Store, Var
 from treadle.compiler.lowering.attributes import flags, integer, ints, pairs
+from treadle.compiler.lowering.combiners import with_position_kind
 from treadle.compiler.lowering.context import Context, combiner_kind, loop_vars
 from treadle.compiler.lowering.kernels import FusionBody, KernelCall, KernelMaker
 from treadle.compiler.lowering.linear import dot_coordinates, product, product_dtype
@@ -42,18 +43,24 @@ def lower_reduce(body: FusionBody) -> list[KernelCall]:
     if all(outside.type.size == 0 for _, outside in body.results):
         return []
     if root.name == "reduce":
-        split = _split_point(root)
-        if split is not None:
-            return _lower_split(body, root, split)
+        parts = _split_point(root)
+        calls = _lower_split(body, root, parts) if parts is not None else None
+        if calls is not None:
+            return calls
     maker = body.maker()
-    loops, at, reduction = _nest_of(maker, root)
+    loops, at, reduction = _nest_of(maker, root, body.region)
     return [maker.finish([_finish_nest(maker, body, root, loops, at, reduction)])]
 
 
 def make_reduction(
-    ctx: Context, variables: Sequence[Var], inits: list[Expr], inputs: list[Expr], combiner: tuple[Expr, ...]
+    ctx: Context,
+    variables: Sequence[Var],
+    inits: list[Expr],
+    inputs: list[Expr],
+    combiner: tuple[Expr, ...],
+    reads_first: bool = True,
 ) -> Reduction:
-    """A Reduction; 16-bit float sums are moved to f32."""
+    """A Reduction; 16-bit float sums are moved to f32. `reads_first`: whether the first result is ever used."""
     kind = combiner_kind(combiner)
     dtypes = tuple(accumulator_dtype(e.dtype, kind) for e in inits)
     if dtypes != tuple(e.dtype for e in inits):
@@ -62,7 +69,8 @@ def make_reduction(
         inits = [b.apply(wide, "convert", [inits[0]])]
         inputs = [b.apply(wide, "convert", [inputs[0]])]
         combiner = (b.apply(wide, cast(str, kind), [b.param(wide, 0), b.param(wide, 1)]),)
-    return Reduction(tuple(variables), tuple(inits), tuple(inputs), combiner, kind, dtypes)
+    reduction = Reduction(tuple(variables), tuple(inits), tuple(inputs), combiner, kind, dtypes)
+    return with_position_kind(reduction) if kind is None and not (reads_first and dtypes[0].is_float) else reduction
 
 
 def accumulated(ctx: Context, root: Op, reduction: Reduction) -> list[Expr]:
@@ -73,14 +81,14 @@ def accumulated(ctx: Context, root: Op, reduction: Reduction) -> list[Expr]:
     ]
 
 
-def _nest_of(maker: KernelMaker, root: Op) -> tuple[tuple[Var, ...], Coordinates, Reduction]:
+def _nest_of(maker: KernelMaker, root: Op, region: Region) -> tuple[tuple[Var, ...], Coordinates, Reduction]:
     if root.name == "convolution":
         return _convolution_nest(maker, root)
     loops, at = loop_vars(root.results[0].type.shape)
-    return loops, at, _reduction_of(maker.context, root, at)
+    return loops, at, _reduction_of(maker.context, root, at, region)
 
 
-def _reduction_of(ctx: Context, root: Op, at: Coordinates) -> Reduction:
+def _reduction_of(ctx: Context, root: Op, at: Coordinates, region: Region) -> Reduction:
     if root.name == "dot_general":
         extents = [root.operands[0].type.shape[d] for d in ints(root, "lhs_contracting_dimensions")]
         variables, inner = loop_vars(extents)
@@ -93,7 +101,8 @@ def _reduction_of(ctx: Context, root: Op, at: Coordinates) -> Reduction:
     if root.name == "reduce":
         variables, inner = loop_vars([inputs[0].type.shape[d] for d in ints(root, "dimensions")])
         source = reduce_coordinates(root, at, inner)
-        return make_reduction(ctx, variables, inits, [ctx.element(v, source) for v in inputs], combiner)
+        elements = [ctx.element(v, source) for v in inputs]
+        return make_reduction(ctx, variables, inits, elements, combiner, _reads_first(root, region))
     variables, inner = loop_vars(ints(root, "window_dimensions"))
     source, inside = window_coordinates(ctx, root, at, inner)
     elements = []
@@ -103,6 +112,12 @@ def _reduction_of(ctx: Context, root: Op, at: Coordinates) -> Reduction:
             element = ctx.builder.apply(init.dtype, "select", [inside, element, init])
         elements.append(element)
     return make_reduction(ctx, variables, inits, elements, combiner)
+
+
+def _reads_first(root: Op, region: Region) -> bool:
+    """Whether anything uses the first result of `root`."""
+    first = root.results[0]
+    return first in region.results or any(first in op.operands for op in region.ops)
 
 
 def sum_of(ctx: Context, dtype: DType, variables: Sequence[Var], term: Expr) -> Reduction:
@@ -188,20 +203,20 @@ def _split_point(root: Op) -> int | None:
     """Into how many parts the outermost reduced dimension is cut, or None when the reduction stays whole."""
     inputs, _ = split_operands(root)
     dims = ints(root, "dimensions")
-    results = root.results[0].type.size
-    if not dims or len(inputs) != 1 or results >= SPLIT_RESULTS:
+    if not dims or root.results[0].type.size >= SPLIT_RESULTS:
         return None
     extents = [inputs[0].type.shape[d] for d in dims]
     if math.prod(extents) < SPLIT_ELEMENTS:
         return None
-    if combiner_kind(Context(Builder()).combiner(root.regions[0])) is None:
-        return None
     return next((parts for parts in range(MAX_PARTS, 3, -1) if extents[0] % parts == 0), None)
 
 
-def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall]:
-    """Two kernels: `parts` partial reductions, in parallel; then the reduction of those and everything that follows."""
-    inputs, _ = split_operands(root)
+def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall] | None:
+    """Two kernels: `parts` partial reductions, in parallel; then the reduction of those and everything that follows.
+
+    None when the reduction has to run in order.
+    """
+    inputs, init_values = split_operands(root)
     dims = ints(root, "dimensions")
     shape = root.results[0].type.shape
     first = body.maker()
@@ -211,29 +226,34 @@ def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall]:
     first_extent, *other_extents = (inputs[0].type.shape[d] for d in dims)
     inner_vars, inner = loop_vars([first_extent // parts, *other_extents])
     cut = (add_index(index_of(part, inner_vars[0].extent), inner[0]), *inner[1:])
-    element = ctx.element(inputs[0], reduce_coordinates(root, at, cut))
+    elements = [ctx.element(v, reduce_coordinates(root, at, cut)) for v in inputs]
     combiner = ctx.combiner(root.regions[0])
-    identity = ctx.builder.const(element.dtype, _identity(cast(str, combiner_kind(combiner)), element.dtype))
-    reduction = make_reduction(ctx, inner_vars, [identity], [element], combiner)
-    (dtype,) = reduction.acc_dtypes
-    partial = Value(TensorType(dtype, (parts, *shape)))
-    store = Store(
-        first.output(partial),
-        linear_index([index_of(part), *at], partial.type.strides()),
-        Acc(dtype, 0),
-    )
-    calls = [first.finish([Nest((part, *loops), (store,), reduction)])]
+    simple = combiner_kind(combiner)
+    if simple is not None:
+        inits = [ctx.builder.const(elements[0].dtype, _identity(simple, elements[0].dtype))]
+    else:
+        # Where the best is kept, what each part starts with may be met any number of times.
+        inits = [ctx.element(v, ()) for v in init_values]
+    reduction = make_reduction(ctx, inner_vars, inits, elements, combiner, _reads_first(root, body.region))
+    if reduction.kind is None:
+        return None
+    partials = [Value(TensorType(dtype, (parts, *shape))) for dtype in reduction.acc_dtypes]
+    stores = []
+    for number, (partial, dtype) in enumerate(zip(partials, reduction.acc_dtypes, strict=True)):
+        place = linear_index([index_of(part), *at], partial.type.strides())
+        stores.append(Store(first.output(partial), place, Acc(dtype, number)))
+    calls = [first.finish([Nest((part, *loops), tuple(stores), reduction)])]
 
-    second = KernelMaker({**body.reads, partial: partial})
+    second = KernelMaker({**body.reads, **{partial: partial for partial in partials}})
     ctx = second.context
-    b = ctx.builder
     loops, at = loop_vars(shape)
     (variable,), (position,) = loop_vars([parts])
-    init = b.apply(dtype, "convert", [ctx.element(split_operands(root)[1][0], ())])
-    element = ctx.element(partial, (position, *at))
-    name = cast(str, reduction.kind)
-    wide_combiner = (b.apply(dtype, name, [Param(dtype, 0), Param(dtype, 1)]),)
-    final = Reduction((variable,), (init,), (element,), wide_combiner, name, (dtype,))
+    starts = zip(reduction.acc_dtypes, init_values, strict=True)
+    inits = [ctx.builder.apply(dtype, "convert", [ctx.element(value, ())]) for dtype, value in starts]
+    loads = [ctx.element(partial, (position, *at)) for partial in partials]
+    # Partial results come in order, but their positions are read, not counted.
+    kind = reduction.kind if simple is not None else None
+    final = Reduction((variable,), tuple(inits), tuple(loads), reduction.combiner, kind, reduction.acc_dtypes)
     calls.append(second.finish([_finish_nest(second, body, root, loops, at, final)]))
     return calls
 

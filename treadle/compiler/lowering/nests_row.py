@@ -153,10 +153,15 @@ class _RowKernel:
         inits = [self.context.element(v, ()) for v in init_values]
         variables, at = self._full_at()
         elements = [self.context.element(v, at) for v in inputs]
-        reduction = make_reduction(self.context, variables, inits, elements, self.context.combiner(op.regions[0]))
+        combiner = self.context.combiner(op.regions[0])
+        first = op.results[0]
+        reads_first = first in self.users or first in self.outside
+        reduction = make_reduction(self.context, variables, inits, elements, combiner, reads_first)
         stores = []
         bindings: list[tuple[Value, int, int]] = []
         for value, result in zip(op.results, accumulated(self.context, op, reduction), strict=True):
+            if value not in self.users and value not in self.outside:
+                continue
             index = linear_index(self.outer_at, value.type.strides())
             outsides = self.outside.get(value, [])
             stores += [Store(self.maker.output(o), index, result) for o in outsides]
