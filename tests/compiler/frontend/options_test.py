@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from jax._src.lib import xla_client
 
 from tests.compiler.frontend.programs import serialized
 from treadle.compiler.errors import CompileError, StatusCode
@@ -57,3 +58,21 @@ def test_every_truncation_is_an_error_or_a_shorter_message():
             parse_options(data[:size])
         except CompileError as e:
             assert e.code is StatusCode.INVALID_ARGUMENT
+
+
+def overrides(**named) -> bytes:
+    options = xla_client.CompileOptions()
+    options.env_option_overrides = list(named.items())
+    data: bytes = options.SerializeAsString()
+    return data
+
+
+def test_flags_of_xla_are_accepted_and_change_nothing():
+    given = overrides(xla_embed_ir_in_executable=True, xla_dump_max_hlo_modules=200, exec_time_optimization_effort=0.0)
+    assert parse_options(given) == parse_options(xla_client.CompileOptions().SerializeAsString())
+
+
+def test_an_option_that_nobody_knows_is_refused_by_name():
+    with pytest.raises(CompileError, match="No such compile option: 'invalid_key'") as caught:
+        parse_options(overrides(xla_embed_ir_in_executable=True, invalid_key="v"))
+    assert caught.value.code is StatusCode.INVALID_ARGUMENT

@@ -14,6 +14,7 @@ from treadle.compiler.frontend import protobuf
 # CompileOptionsProto
 _EXECUTABLE_BUILD_OPTIONS = 3
 _COMPILE_PORTABLE_EXECUTABLE = 4
+_ENV_OPTION_OVERRIDES = 7
 # ExecutableBuildOptionsProto
 _NUM_REPLICAS = 4
 _NUM_PARTITIONS = 5
@@ -25,7 +26,15 @@ _COMPUTATION_COUNT = 2
 _COMPUTATION_DEVICES = 3
 _REPLICA_DEVICE_IDS = 1
 
+# An entry of a protobuf map.
+_MAP_KEY = 1
+
 _MAX_DEVICES = 1 << 20
+
+# What `jax.jit(compiler_options=...)` may say besides XLA's own flags. All of them are about XLA: accepted, without effect.
+_KNOWN_OVERRIDES = frozenset(
+    ("exec_time_optimization_effort", "memory_fitting_effort", "memory_fitting_level", "optimization_level")
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +86,8 @@ def _parse(data: bytes) -> CompileOptions:
             build.update(protobuf.fields(_message(value, "executable_build_options")))
         elif number == _COMPILE_PORTABLE_EXECUTABLE:
             portable = bool(_number(value, "compile_portable_executable"))
+        elif number == _ENV_OPTION_OVERRIDES:
+            _check_override(_message(value, "env_option_overrides"))
     # The proto's 0 is "not set".
     replicas = _number(build.get(_NUM_REPLICAS, 0), "num_replicas") or 1
     partitions = _number(build.get(_NUM_PARTITIONS, 0), "num_partitions") or 1
@@ -91,6 +102,19 @@ def _parse(data: bytes) -> CompileOptions:
         devices = (0,)
     spmd = bool(_number(build.get(_USE_SPMD_PARTITIONING, 0), "use_spmd_partitioning"))
     return CompileOptions(replicas, partitions, () if portable else devices, spmd)
+
+
+def _check_override(entry: bytes) -> None:
+    """A name that is neither a flag of XLA's nor known is a mistake of the user's; the words are those of jaxlib's backends."""
+    for number, value in protobuf.fields(entry):
+        if number == _MAP_KEY:
+            name = _message(value, "a compile option's name").decode("utf-8", "replace")
+            if not name.startswith("xla_") and name not in _KNOWN_OVERRIDES:
+                raise CompileError(
+                    StatusCode.INVALID_ARGUMENT,
+                    f"No such compile option: '{name}'. Treadle accepts XLA's flags (xla_...), which have no effect on it, and "
+                    f"{', '.join(sorted(_KNOWN_OVERRIDES))}.",
+                )
 
 
 def _device_assignment(data: bytes, replicas: int, partitions: int) -> tuple[int, ...]:
