@@ -11,7 +11,7 @@ from jax.interpreters import mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from tests.ops.harness import FLOATS, PRED, Case, values
+from tests.ops.harness import F32, FLOATS, PRED, Case, Inputs, draw, values
 
 SHAPE = (3, 43)
 
@@ -21,7 +21,8 @@ def primitive(name: str, like: int, lower: Callable[..., Any]) -> Callable[..., 
     made = core.Primitive(name)
     made.def_abstract_eval(lambda *arguments: arguments[like])
     mlir.register_lowering(made, lower)
-    return made.bind
+    bind: Callable[..., Any] = made.bind
+    return bind
 
 
 logistic = primitive("stablehlo_logistic", 0, lambda _, x: [stablehlo.logistic(x)])
@@ -38,6 +39,11 @@ def _lower_if(_: Any, predicate: Any, x: Any, y: Any) -> Any:
 add_if = primitive("stablehlo_if", 1, _lower_if)
 
 
+def then_arrays(flag: bool) -> Inputs:
+    """The predicate, then two random arrays."""
+    return lambda generator: [np.bool_(flag), draw(generator, F32, SHAPE), draw(generator, F32, SHAPE)]
+
+
 def _cases() -> Iterator[Case]:
     for dtype in FLOATS:
         yield Case(f"stablehlo-logistic-{dtype}", logistic, values((dtype, SHAPE, -12, 12)), eager=False)
@@ -45,14 +51,11 @@ def _cases() -> Iterator[Case]:
         yield Case(
             f"stablehlo-if-{flag}",
             add_if,
-            lambda generator, f=flag: (
-                np.bool_(f),
-                *(generator.normal(size=SHAPE).astype(np.float32) for _ in range(2)),
-            ),
+            then_arrays(flag),
             eager=False,
             quick=True,
         )
-    yield Case("stablehlo-if", add_if, values((PRED, ()), *[(FLOATS[0], SHAPE)] * 2), eager=False)
+    yield Case("stablehlo-if", add_if, values((PRED, ()), *[(F32, SHAPE)] * 2), eager=False)
 
 
 CASES = [*_cases()]
