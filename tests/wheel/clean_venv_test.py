@@ -41,7 +41,16 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert made.returncode == 0, made.stderr
     interpreter = folder / "bin" / "python"
     jaxlib = os.environ["EXPECTED_JAXLIB"]
-    command = [interpreter, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", WHEELHOUSE]
+    command: list[str | Path] = [
+        interpreter,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--find-links",
+        WHEELHOUSE,
+    ]
     installed = run(*command, WHEEL, f"jaxlib=={jaxlib}")
     assert installed.returncode == 0, installed.stderr
     return interpreter

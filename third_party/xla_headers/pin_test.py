@@ -20,6 +20,6 @@ PIN = tomllib.loads(Path("versions.toml").read_text())["xla_headers"]
         ("ffi_api", "ffi/api/c_api.h", "XLA_FFI_API"),
     ],
 )
-def test_version(pin: str, header: str, prefix: str):
+def test_version(pin: str, header: str, prefix: str) -> None:
     found = re.findall(rf"#define {prefix}_(?:MAJOR|MINOR) (\d+)", (HEADERS / header).read_text())
     assert ".".join(found) == PIN[pin]

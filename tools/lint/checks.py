@@ -20,11 +20,11 @@ SOURCE_SUFFIXES = (".py", ".cc", ".h", ".bzl", ".sh")
 EXCEPTIONS = "tools/lint/long_files.txt"
 
 # Where packages come from is the business of the package managers' settings, and a
-# path under a home folder is true on one machine only. The brackets keep this file
-# from matching itself.
+# path under a home folder is true on one machine only (test data name /home/me instead).
+# The brackets keep this file from matching itself.
 ADDRESSES = re.compile(
     r"p[y]pi\.org|p[y]thonhosted\.org|deb\.[d]ebian\.org|ftp\.[^ ]*[d]ebian\.org"
-    r"|registry\.[n]pmjs|(?<![\w.~{}-])/(?:ro[o]t|ho[m]e)/"
+    r"|registry\.[n]pmjs|(?<![\w.~{}-])/(?:ro[o]t|ho[m]e(?!/me))/"
 )
 
 
