@@ -89,11 +89,10 @@ def _maths(name: str) -> Emit:
     """A function of treadle.compiler.codegen.math, or C's on each lane where there is none."""
 
     def emit(fb: FunctionBuilder, dtype: DType, x: list[str], lanes: int) -> str:
-        symbol = fb.math(name, dtype, lanes)
-        if symbol is None:
-            return _logistic(fb, dtype, x, lanes) if name == "logistic" else _per_lane(fb, name, dtype, x, lanes)
-        ty = vector(register_type(dtype), lanes)
-        return fb.op(f"call {ty} @{symbol}({', '.join([f'{ty} {value}' for value in x])})")
+        result = fb.math(name, dtype, lanes, x)
+        if result is not None:
+            return result
+        return _logistic(fb, dtype, x, lanes) if name == "logistic" else _per_lane(fb, name, dtype, x, lanes)
 
     return emit
 

@@ -14,7 +14,7 @@ from treadle.compiler.codegen.values import ValueEmitter
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType
 from treadle.compiler.loops.build import const_bits
-from treadle.compiler.loops.ir import POSITIONED, Apply, Expr, Reduction, Var
+from treadle.compiler.loops.ir import POSITIONED, Apply, Const, Expr, Reduction, Var
 
 # (offsets of the parallel iterations in flight, which of the accumulators that one sum is spread over)
 AccKey = tuple[tuple[int, ...], int]
@@ -113,9 +113,18 @@ class ReductionEmitter:
             if self.positioned:
                 results[place] = for_all
                 continue
-            first = [self._encoded(firsts[place][0], 1)] if self.keyed else firsts[place]
-            results[place] = self._decoded(self._both(first, for_all, 1), 1)
+            if not self._starts_at_worst():
+                first = [self._encoded(firsts[place][0], 1)] if self.keyed else firsts[place]
+                for_all = self._both(first, for_all, 1)
+            results[place] = self._decoded(for_all, 1)
         return results
+
+    def _starts_at_worst(self) -> bool:
+        """Whether the initial value is one that no element changes anything for."""
+        init = self.reduction.inits[0]
+        return (
+            self.keyed and isinstance(init, Const) and init.bits == identity_bits(str(self.reduction.kind), init.dtype)
+        )
 
     def _neutral(self, firsts: list[str]) -> list[str]:
         """What every partial result starts with: the identity, or what may be met any number of times."""

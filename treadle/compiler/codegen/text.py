@@ -20,6 +20,9 @@ from treadle.compiler.codegen.target import Target
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType
 
+# About 50 instructions: longer functions take too long to compile once per use.
+_INLINE_CHARACTERS = 4000
+
 _REGISTER: dict[DType, str] = {
     t.PRED: "i1", t.S8: "i8", t.U8: "i8", t.S16: "i16", t.U16: "i16", t.S32: "i32", t.U32: "i32", t.S64: "i64",
     t.U64: "i64", t.F16: "i16", t.BF16: "i16", t.F32: "float", t.F64: "double",
@@ -72,7 +75,7 @@ def splat_literal(element: str, literal: str, lanes: int) -> str:
     """A constant vector of equal elements (the literal itself for one lane)."""
     if lanes == 1:
         return literal
-    return "<" + ", ".join([f"{element} {literal}"] * lanes) + ">"
+    return f"splat ({element} {literal})"
 
 
 @functools.lru_cache(maxsize=1024)
@@ -142,7 +145,7 @@ class FunctionBuilder:
         """The storage bits of a constant operand; None when `value` is not a constant of equal elements."""
         if value[0] == "%":
             return None
-        if value[0] == "<":
+        if value[0] == "s":
             return self.splats.get(value)
         if dtype.is_integer or dtype in (t.F16, t.BF16):
             return int(value) & ((1 << dtype.bits) - 1)
@@ -175,16 +178,28 @@ class FunctionBuilder:
         ty = vector(element, lanes)
         return self.op(f"shufflevector {ty} {a}, {ty} {b}, {_shuffle_mask(order)}")
 
-    def math(self, name: str, dtype: DType, lanes: int) -> str | None:
-        """The symbol of Treadle's own function for a transcendental op; None when there is only C's."""
+    def math(self, name: str, dtype: DType, lanes: int, operands: list[str]) -> str | None:
+        """Applies Treadle's own function for a transcendental op; None when there is only C's.
+
+        Straight code is put here: a call would have every live vector written to the stack and read again, and the
+        function's constants loaded each time.
+        """
         if name not in math.NAMES:
             return None
         function = math.math_function(name, dtype, lanes, self.target)
-        if function.symbol not in self.functions:
-            self.functions[function.symbol] = function.text
-            for line in function.needs:
-                self.declares.setdefault(line.split("@", 1)[1].split("(", 1)[0], line)
-        return function.symbol
+        for line in function.needs:
+            self.declares.setdefault(line.split("@", 1)[1].split("(", 1)[0], line)
+        if function.body is not None and len(function.body) <= _INLINE_CHARACTERS:
+            self._next += 1
+            prefix = f"%m{self._next}."
+            text = function.body.replace("%v", prefix)
+            for i, operand in enumerate(operands):
+                text = text.replace(f"%x{i}", operand)
+            self.code.append(text)
+            return function.result.replace("%v", prefix)
+        self.functions.setdefault(function.symbol, function.text)
+        ty = vector(register_type(dtype), lanes)
+        return self.op(f"call {ty} @{function.symbol}({', '.join([f'{ty} {value}' for value in operands])})")
 
     def splat(self, element: str, value: str, lanes: int) -> str:
         """A vector of equal elements from a scalar register or literal."""

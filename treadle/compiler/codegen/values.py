@@ -112,13 +112,15 @@ class ValueEmitter(IndexEmitter):
         """A mask expression in all lanes, with the tail."""
         return self.both(None if mask is None else self.lanes_of(mask), self.tail)
 
-    def tail_mask(self, var: Var, stop: str | int) -> str:
-        """The lanes of the current vector that are below `stop`."""
+    def tail_mask(self, var: Var, stop: str | int) -> str | None:
+        """The lanes of the current vector that are below `stop`; None where all are known to be."""
         fb, lanes = self.fb, self.lanes
         start = self.binding[var]
         ty = vector("i32", lanes)
         steps = "<" + ", ".join([f"i32 {lane}" for lane in range(lanes)]) + ">"
         if isinstance(start, int) and isinstance(stop, int):
+            if start + lanes <= stop:
+                return None
             flags = ["true" if start + lane < stop else "false" for lane in range(lanes)]
             return "<" + ", ".join([f"i1 {flag}" for flag in flags]) + ">"
         left = fb.op(f"sub i64 {stop}, {start}")

@@ -177,6 +177,11 @@ class Emitter:
         """Notes a declaration that the function needs."""
         self.declarations[line] = None
 
+    @property
+    def has_branches(self) -> bool:
+        """Whether the body is more than one basic block."""
+        return any(line.endswith(":") for line in self.lines)
+
     def needs(self) -> tuple[str, ...]:
         """The declarations of what the function calls."""
         return tuple(self.declarations)

@@ -28,11 +28,15 @@ class MathFunction:
       text: `define internal <L x T> @symbol(<L x T> %x0, ...)`, and before it what it alone calls.
       needs: `declare` lines, without duplicates, for what the text calls: LLVM intrinsics and
         names of the C maths library that the runtime's closed symbol table has.
+      body: the lines that compute `result`, to be put where the function would be called; None when it has branches.
+      result: the register that holds what the function returns.
     """
 
     symbol: str
     text: str
     needs: tuple[str, ...]
+    body: str | None
+    result: str
 
 
 Builder = Callable[..., Value]
@@ -74,4 +78,5 @@ def _make(name: str, dtype: DType, lanes: int, has_fma: bool) -> MathFunction:
     symbol = f"treadle.{name}.{dtype.name}x{lanes}" + ("" if has_fma else ".nofma")
     emitter = Emitter(symbol, lanes, has_fma)
     result = body(emitter, *(Value(emitter, element, f"%x{i}") for i in range(arity)))
-    return MathFunction(symbol, emitter.function(element, arity, result), emitter.needs())
+    straight = None if emitter.helpers or emitter.has_branches else "\n".join(emitter.lines)
+    return MathFunction(symbol, emitter.function(element, arity, result), emitter.needs(), straight, result.name)
