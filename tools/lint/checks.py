@@ -93,7 +93,10 @@ def addresses(tree: Tree) -> list[str]:
     """No file names a package registry's address or a home folder."""
     problems = []
     for name in tree.names:
-        for number, line in enumerate(tree.read(name).splitlines(), start=1):
+        text = tree.read(name)
+        if "\0" in text:
+            continue  # no text: a binary file may hold any bytes
+        for number, line in enumerate(text.splitlines(), start=1):
             if found := ADDRESSES.search(line):
                 problems.append(f"{name}:{number}: {found.group()}")
     return problems
