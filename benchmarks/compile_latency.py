@@ -58,7 +58,9 @@ def spawn(platform: str, names: list[str], cache: str | None) -> dict[str, float
     command = [sys.executable, "-m", "benchmarks", "--platform", platform, "--child-compile", json.dumps(names)]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise RuntimeError(f"a child process failed to compile on {platform}:\n{result.stderr.strip().splitlines()[-1]}")
+        raise RuntimeError(
+            f"a child process failed to compile on {platform}:\n{result.stderr.strip().splitlines()[-1]}"
+        )
     times: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
     return times
 

@@ -31,7 +31,8 @@ _MAP_KEY = 1
 
 _MAX_DEVICES = 1 << 20
 
-# What `jax.jit(compiler_options=...)` may say besides XLA's own flags. All of them are about XLA: accepted, without effect.
+# What `jax.jit(compiler_options=...)` may say besides XLA's own flags. All of them are about XLA:
+# accepted, without effect.
 _KNOWN_OVERRIDES = frozenset(
     ("exec_time_optimization_effort", "memory_fitting_effort", "memory_fitting_level", "optimization_level")
 )
@@ -105,7 +106,7 @@ def _parse(data: bytes) -> CompileOptions:
 
 
 def _check_override(entry: bytes) -> None:
-    """A name that is neither a flag of XLA's nor known is a mistake of the user's; the words are those of jaxlib's backends."""
+    """A name that is neither a flag of XLA's nor known is the user's mistake; the words are jaxlib's."""
     for number, value in protobuf.fields(entry):
         if number == _MAP_KEY:
             name = _message(value, "a compile option's name").decode("utf-8", "replace")

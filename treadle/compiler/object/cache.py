@@ -145,7 +145,8 @@ class KernelCache:
 
 
 def _compile_kernels(kernels: Mapping[str, Kernel], target: Target) -> bytes:
-    # Imported late: a process that finds everything in the cache never loads LLVM, which takes longer than most compiles.
+    # Imported late: a process that finds everything in the cache never loads LLVM, which takes
+    # longer than most compiles.
     from treadle.compiler.codegen.kernel import emit_kernel
     from treadle.compiler.codegen.module import module_text
     from treadle.compiler.object.llvm import compile_module
