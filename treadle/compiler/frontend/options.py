@@ -113,8 +113,8 @@ def _check_override(entry: bytes) -> None:
             if not name.startswith("xla_") and name not in _KNOWN_OVERRIDES:
                 raise CompileError(
                     StatusCode.INVALID_ARGUMENT,
-                    f"No such compile option: '{name}'. Treadle accepts XLA's flags (xla_...), which have no effect on it, and "
-                    f"{', '.join(sorted(_KNOWN_OVERRIDES))}.",
+                    f"No such compile option: '{name}'. Treadle accepts XLA's flags (xla_...), which have no effect "
+                    f"on it, and {', '.join(sorted(_KNOWN_OVERRIDES))}.",
                 )
 
 
