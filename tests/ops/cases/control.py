@@ -188,7 +188,7 @@ def triangular(m: Any) -> Any:
         total = lax.fori_loop(0, i, lambda j, s: s + m[i, j] * x[j], jnp.float32(0))
         return x.at[i].set((1 - total) / (3 + m[i, i]))
 
-    return lax.fori_loop(0, m.shape[0], row, jnp.zeros(m.shape[0]))
+    return lax.fori_loop(0, m.shape[0], row, jnp.zeros_like(m[0]))
 
 
 def rnn(state: Any, weights: Any, inputs: Any) -> Any:

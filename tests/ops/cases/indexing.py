@@ -39,12 +39,12 @@ def reads() -> Iterator[Case]:
         ("take-along-axis-0", lambda x, i: jnp.take_along_axis(x, i, axis=0), (TABLE, (S32, (4, 9), 0, 12))),
         ("embedding", lambda x, i: x[i] * 2 + 1, ((F32, (50, 32)), (S32, (4, 16), 0, 49))),
         ("dynamic-slice", lambda x, i, j: lax.dynamic_slice(x, (i, j), (4, 3)), (TABLE, (S32, ()), (S32, ()))),
-        ("dynamic-slice-clamped", lambda x, i: lax.dynamic_slice(x, (i, 0), (4, 9)), (TABLE, (S32, (), 11, 20))),
+        ("dynamic-slice-clamped", lambda x, i: lax.dynamic_slice(x, (i, i * 0), (4, 9)), (TABLE, (S32, (), 11, 20))),
         ("dynamic-slice-negative", lambda x, i: lax.dynamic_slice(x, (i, i), (4, 3)), (TABLE, (S32, (), -5, -2))),
         ("dynamic-index", lambda x, i: lax.dynamic_index_in_dim(x, i, 1, keepdims=False), (TABLE, (S32, (), 0, 8))),
         (
             "vmapped-dynamic-slice",
-            lambda x, i: jax.vmap(lambda k: lax.dynamic_slice(x, (k, 1), (3, 4)))(i),
+            lambda x, i: jax.vmap(lambda k: lax.dynamic_slice(x, (k, k * 0 + 1), (3, 4)))(i),
             (TABLE, WILD),
         ),
         (
@@ -142,7 +142,7 @@ def writes() -> Iterator[Case]:
         ),
         (
             "dynamic-update-slice-of-computed",
-            lambda x, u, i: lax.dynamic_update_slice(x * 2, u + 1, (i, 0)) - 1,
+            lambda x, u, i: lax.dynamic_update_slice(x * 2, u + 1, (i, i * 0)) - 1,
             (TABLE, (F32, (4, 9)), (S32, (), 0, 12)),
         ),
         (

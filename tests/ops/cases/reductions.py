@@ -259,7 +259,7 @@ def windows() -> Iterator[Case]:
     )
     yield Case(
         "window-product",
-        lambda x: lax.reduce_window(x, 1.0, lax.mul, (3,), (2,), "SAME"),
+        lambda x: lax.reduce_window(x, np.float32(1), lax.mul, (3,), (2,), "SAME"),
         values((F32, (40,))),
         accumulated=True,
     )
