@@ -27,8 +27,6 @@ class IndexEmitter(ScopedBuilder):
       offset: for each variable with several iterations in flight, which one (in elements of the variable) is being
         emitted.
       tail: the vector mask of the lanes that are inside the loop's range; None when all are.
-      buffers: the pointer of each buffer.
-      sizes: the number of elements of each buffer.
       pins: buffers whose loads may not leave the nest (an earlier nest writes them) or the innermost loop.
     """
 
@@ -43,7 +41,6 @@ class IndexEmitter(ScopedBuilder):
         self.flight: dict[Var, int] = {}
         self.tail: str | None = None
         self.buffers: dict[int, str] = {}
-        self.sizes: dict[int, int] = {}
         self.pins: dict[int, int] = {}
         self.accumulators: dict[Hashable, list[str]] = {}
         self.acc_bits = 0

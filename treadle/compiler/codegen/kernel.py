@@ -11,7 +11,6 @@ from treadle.compiler.codegen.reduce import ReductionEmitter
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.codegen.text import memory_type, register_type
 from treadle.compiler.codegen.values import ValueEmitter
-from treadle.compiler.loops.interleave import interleaved
 from treadle.compiler.loops.ir import Expr, Kernel, Nest, Store, Var
 from treadle.compiler.loops.walk import store_roots
 
@@ -53,13 +52,11 @@ class _KernelEmitter(ValueEmitter):
             place = f"%params.{i}"
             fb.do(f"{place} = getelementptr ptr, ptr %params, i64 {i}")
             self.buffers[i] = f"%p{i}"
-            self.sizes[i] = buffer.size
             fb.do(f"%p{i} = load ptr, ptr {place}, align 8")
             if buffer.written:
                 self.pins[i] = self.nest_pin
         for i, (dtype, size) in enumerate(kernel.locals):
             self.buffers[-1 - i] = f"%local{i}"
-            self.sizes[-1 - i] = size
             self.pins[-1 - i] = self.nest_pin
             fb.do(f"%local{i} = alloca [{max(size, 1)} x {memory_type(dtype)}], align 64")
         self._outer(0)
@@ -232,21 +229,8 @@ class _KernelEmitter(ValueEmitter):
             exprs = [store.combine for store in combining if store.combine is not None]
             combined = self.combine(exprs, [*old, *new], self.lanes if wide else 1)
             values = {id(store): value for store, value in zip(combining, combined, strict=True)}
-        done: set[Store] = set()
-        if self.vector is not None and self.lanes > 1 and self.tail is None:
-            for group in interleaved(stores, self.vector):
-                if not self.has_vector_parts(group[0].index):
-                    self._store_interleaved(group)
-                    done.update(group)
         for store in stores:
-            if store not in done:
-                self._store(store, values.get(id(store)))
-
-    def _store_interleaved(self, group: Sequence[Store]) -> None:
-        first = group[0]
-        place = self.address(first.buffer, first.value.dtype, first.index)
-        values = [self.lanes_of(store.value) for store in group]
-        memory.store_interleaved(self.fb, first.value.dtype, values, place, self.lanes)
+            self._store(store, values.get(id(store)))
 
     def _store_lanes(self, store: Store) -> int:
         """Whether a store writes a vector: its index moves with the lanes."""

@@ -120,62 +120,6 @@ def store_lanes(fb: FunctionBuilder, dtype: DType, value: str, pointers: list[st
         fb.do(f"store {element} {one}, ptr {place}, align {dtype.bytes}")
 
 
-def load_raw(fb: FunctionBuilder, dtype: DType, pointer: str, lanes: int) -> str:
-    """`lanes` consecutive elements as they are in memory: pred as bytes."""
-    return fb.op(f"load {vector(memory_type(dtype), lanes)}, ptr {pointer}, align {dtype.bytes}")
-
-
-def every_nth(
-    fb: FunctionBuilder, dtype: DType, runs: list[tuple[int, str]], stride: int, first: int, lanes: int
-) -> str:
-    """The elements first, first + stride, ... of memory that `runs` hold: (where it begins, raw vector) each."""
-    element = memory_type(dtype)
-    result, missing = "poison", set(range(lanes))
-    for begin, run in runs:
-        places = {lane: first + lane * stride - begin for lane in missing}
-        found = {lane: place for lane, place in places.items() if 0 <= place < lanes}
-        if not found:
-            continue
-        kept = [lane if lane not in missing else -1 for lane in range(lanes)]
-        order = tuple(lanes + found[lane] if lane in found else kept[lane] for lane in range(lanes))
-        result = fb.shuffle(element, lanes, result, run, order)
-        missing -= found.keys()
-    assert not missing
-    return from_memory(fb, dtype, result, lanes)
-
-
-def store_interleaved(fb: FunctionBuilder, dtype: DType, values: list[str], pointer: str, lanes: int) -> None:
-    """Writes lane 0 of each of `values` in turn, then lane 1, and so on, as one run of memory."""
-    element = memory_type(dtype)
-    ty, count = vector(element, lanes), len(values)
-    sources = [to_memory(fb, dtype, value, lanes) for value in values]
-    if count == 4:
-        # In two steps of two: two shuffles per vector instead of three.
-        even = _zipped(fb, element, [sources[0], sources[2]], lanes)
-        odd = _zipped(fb, element, [sources[1], sources[3]], lanes)
-        runs = [run for pair in zip(even, odd, strict=True) for run in _zipped(fb, element, list(pair), lanes)]
-    else:
-        runs = _zipped(fb, element, sources, lanes)
-    for i, run in enumerate(runs):
-        fb.do(f"store {ty} {run}, ptr {offset(fb, dtype, pointer, i * lanes)}, align {dtype.bytes}")
-
-
-def _zipped(fb: FunctionBuilder, element: str, sources: list[str], lanes: int) -> list[str]:
-    """The lanes of all sources in turn, as so many vectors."""
-    count, runs = len(sources), []
-    for run in range(count):
-        places = [divmod(run * lanes + i, count) for i in range(lanes)]
-        result = sources[0]
-        for number, source in enumerate(sources[1:], 1):
-            order = []
-            for i, (lane, which) in enumerate(places):
-                kept = lane if number == 1 else i
-                order.append(lanes + lane if which == number else kept if which < number else -1)
-            result = fb.shuffle(element, lanes, result, source, tuple(order))
-        runs.append(result)
-    return runs
-
-
 def gather(
     fb: FunctionBuilder, dtype: DType, pointer: str, index: str, width: str, lanes: int, mask: str | None
 ) -> str:

@@ -6,9 +6,6 @@ import functools
 
 from treadle.compiler.artifact import abi
 
-# Up to this stride all elements of an array are loaded and those wanted picked out, which beats one load per lane.
-MAX_INTERLEAVED = 4
-
 
 class Target:
     """A CPU, described by the feature bits of the ABI.

@@ -86,8 +86,7 @@ def vector_literal(element: str, literals: tuple[str, ...]) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _shuffle_mask(order: tuple[int, ...]) -> str:
-    places = tuple("poison" if place < 0 else str(place) for place in order)
-    return f"<{len(order)} x i32> {vector_literal('i32', places)}"
+    return f"<{len(order)} x i32> {vector_literal('i32', tuple(map(str, order)))}"
 
 
 class FunctionBuilder:
@@ -175,7 +174,7 @@ class FunctionBuilder:
         return self.op(f"call {ty} @{symbol}({text})")
 
     def shuffle(self, element: str, lanes: int, a: str, b: str, order: tuple[int, ...]) -> str:
-        """Lanes picked from the vectors `a` and `b` (both of `lanes` lanes, numbered on); -1: any value."""
+        """Lanes picked from the vectors `a` and `b` (both of `lanes` lanes, numbered on)."""
         ty = vector(element, lanes)
         return self.op(f"shufflevector {ty} {a}, {ty} {b}, {_shuffle_mask(order)}")
 

@@ -9,7 +9,6 @@ from treadle.compiler.codegen.convert import emit_convert
 from treadle.compiler.codegen.elementwise import emit_apply
 from treadle.compiler.codegen.indices import IndexEmitter, signed_literal
 from treadle.compiler.codegen.narrow import is_narrow, note_wide
-from treadle.compiler.codegen.target import MAX_INTERLEAVED
 from treadle.compiler.codegen.text import register_type, vector
 from treadle.compiler.ir import types as t
 from treadle.compiler.ir.types import DType
@@ -170,8 +169,6 @@ class ValueEmitter(IndexEmitter):
             across = self._transposing(node)
             if across is not None:
                 return self._load_transposed(node, across, stride)
-            if 2 <= stride <= MAX_INTERLEAVED:
-                return self._load_interleaved(node, stride)
             place = self.address(node.buffer, dtype, node.index)
             return memory.load_lanes(fb, dtype, memory.lane_pointers(fb, dtype, place, lanes, stride))
         return self._gather(node)
@@ -190,33 +187,6 @@ class ValueEmitter(IndexEmitter):
         index = self.vector_index(node.index, "i64")
         pointers = memory.indexed_pointers(fb, dtype, self.buffers[node.buffer], index, lanes)
         return memory.load_lanes(fb, dtype, pointers, mask)
-
-    def _load_interleaved(self, node: Load, stride: int) -> str:
-        """Every `stride`-th element: whole vectors of all of them, and those wanted picked out.
-
-        Where the other elements of the group exist, too, vectors start with a group, so that loads of its other members
-        share them. Otherwise the last vector ends with the last element wanted, and nothing beyond is touched.
-        """
-        fb, dtype, lanes = self.fb, node.dtype, self.lanes
-        first = node.index.const % stride
-        group = Index(node.index.const - first, node.index.terms, node.index.dynamic)
-        bounds = index_bounds(group)
-        shared = bounds is not None and bounds[0] >= 0 and bounds[1] + stride <= self.sizes[node.buffer]
-        start = group if shared else node.index
-        starts = [lanes * i for i in range(stride)]
-        if not shared:
-            first, starts[-1] = 0, stride * (lanes - 1) + 1 - lanes
-        scope = self.scope_of(self._deps[node])
-        offsets = tuple(self.offset[var] for var, bit in self.tiled if bit & self._deps[node])
-        runs = []
-        for offset in starts:
-            key = ("run", node.buffer, dtype, start, offset, offsets)
-            run = self.memo.get(key)
-            if run is None:
-                place = self.address(node.buffer, dtype, start, extra=offset)
-                run = self.remember(scope, key, memory.load_raw(fb, dtype, place, lanes))
-            runs.append((offset, run))
-        return memory.every_nth(fb, dtype, runs, stride, first, lanes)
 
     def _transposing(self, node: Load) -> Var | None:
         """The tiled variable along which `node` is contiguous, when a whole square of it is in flight."""

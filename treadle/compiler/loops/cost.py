@@ -10,9 +10,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from treadle.compiler.codegen.target import MAX_INTERLEAVED, Target
+from treadle.compiler.codegen.target import Target
 from treadle.compiler.loops.build import index_bounds
-from treadle.compiler.loops.interleave import interleaved
 from treadle.compiler.loops.ir import POSITIONED, Apply, Const, Expr, Index, IndexValue, InRange, Load, Nest, Var
 from treadle.compiler.loops.walk import children, nest_roots, postorder
 from treadle.compiler.ops.cost import COSTLY
@@ -121,7 +120,6 @@ def _plan(nodes: _Nodes, var: Var, target: Target) -> Plan | None:
     lanes = target.vector_bytes // _element_bytes(nodes, var)
     stores = 0.0
     if not across:
-        together = {store for group in interleaved(nest.stores, var) for store in group}
         for store in nest.stores:
             stride = store.index.coeff(var)
             if nodes.dynamic(store.index, var):
@@ -130,8 +128,6 @@ def _plan(nodes: _Nodes, var: Var, target: Target) -> Plan | None:
                 stores += 2.0 * lanes
             elif stride == 0:
                 return None
-            elif store in together:
-                stores += 2.5
             else:
                 stores += 1.0 if abs(stride) == 1 else 2.0 * lanes
     if strided or stores > len(nest.stores):
@@ -152,8 +148,6 @@ def _plan(nodes: _Nodes, var: Var, target: Target) -> Plan | None:
             loads += 1.0
         elif across_tile is not None and node.index.coeff(across_tile) == 1 and node.mask is None:
             loads += 1.0 + math.log2(lanes) / 2
-        elif node.mask is None and 2 <= node.index.coeff(var) <= MAX_INTERLEAVED and not nodes.dynamic(node.index, var):
-            loads += 2.0 * node.index.coeff(var) - 1.0
         else:
             loads += 1.2 * lanes
     full = var.extent / (math.ceil(var.extent / lanes) * lanes)

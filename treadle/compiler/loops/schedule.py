@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.codegen.work import SPLIT_WORK, kernel_work
 from treadle.compiler.loops import cost
-from treadle.compiler.loops.interleave import written_out
 from treadle.compiler.loops.ir import Index, Kernel, Nest, Reduction, Var
 from treadle.compiler.loops.recombine import recombined
 from treadle.compiler.loops.walk import Renaming, nest_indices, nest_roots, postorder
@@ -115,12 +114,6 @@ def _simplify_nest(nest: Nest, indices: Sequence[Index], outer: dict[Var, Var | 
 
 def _schedule_nest(nest: Nest, target: Target, ranged: bool) -> Nest:
     plan = cost.best_plan(nest, target)
-    flat = written_out(nest)
-    better = None if flat is None else cost.best_plan(flat, target)
-    if flat is not None and better is not None:
-        times = nest.loops[-1].extent
-        if plan is None or better.cost < plan.cost * times:
-            nest, plan = flat, better
     if plan is None:
         return _order(nest, None, ranged)
     nest = dataclasses.replace(nest, vector=plan.vector, lanes=plan.lanes, unroll=plan.unroll, tile=plan.tile)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from treadle.compiler.loops.ir import Apply, Expr, Index, IndexValue, InRange, Load, Nest, Reduction, Store, Var
@@ -72,28 +71,24 @@ def nest_indices(nest: Nest, nodes: Sequence[Expr]) -> list[Index]:
 class Renaming:
     """Replaces loop variables.
 
-    Each by another, by a number, by nothing (a variable that is 0 or has become part of another), or by a sum of
-    (variable, factor).
+    Each by another, by nothing (a variable that is 0 or has become part of another), or by a sum of (variable, factor).
     """
 
-    def __init__(self, variables: Mapping[Var, Var | int | tuple[tuple[Var, int], ...] | None]):
+    def __init__(self, variables: Mapping[Var, Var | tuple[tuple[Var, int], ...] | None]):
         self.variables = variables
         self._memo: dict[Expr, Expr] = {}
 
     def index(self, index: Index) -> Index:
         """The index in the new variables."""
         terms = []
-        const = index.const
         for var, coeff in index.terms:
             new = self.variables.get(var, var)
             if isinstance(new, tuple):
                 terms += [(part, coeff * factor) for part, factor in new]
-            elif isinstance(new, int):
-                const += coeff * new
             elif new is not None:
                 terms.append((new, coeff))
         dynamic = tuple((self.expr(expr), coeff) for expr, coeff in index.dynamic)
-        return Index(const, tuple(terms), dynamic)
+        return Index(index.const, tuple(terms), dynamic)
 
     def expr(self, root: Expr) -> Expr:
         """The expression in the new variables; what does not change stays the same object."""
@@ -115,9 +110,10 @@ class Renaming:
             index = self.index(node.index)
             same = index == node.index and mask is node.mask
             return node if same else Load(node.dtype, node.buffer, index, mask)
-        if isinstance(node, IndexValue | InRange):
-            index = self.index(node.index)
-            return node if index == node.index else dataclasses.replace(node, index=index)
+        if isinstance(node, IndexValue):
+            return IndexValue(node.dtype, self.index(node.index))
+        if isinstance(node, InRange):
+            return InRange(node.dtype, self.index(node.index), node.low, node.high)
         return node
 
     def reduction(self, r: Reduction, variables: tuple[Var, ...]) -> Reduction:

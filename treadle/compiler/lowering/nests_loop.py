@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 
-from treadle.compiler.codegen.target import MAX_INTERLEAVED
 from treadle.compiler.ir.core import Value
 from treadle.compiler.loops.build import add_index, linear_index
 from treadle.compiler.loops.ir import Index, Nest, Store
@@ -52,34 +50,24 @@ def lower_loop(body: FusionBody) -> list[KernelCall]:
 
 
 def lower_concatenate(body: FusionBody) -> list[KernelCall]:
-    """The root is a concatenate: each part is written to its own place.
-
-    By a kernel of its own, or, where neighbouring elements come from different parts, by one kernel for all.
-    """
+    """The root is a concatenate: each part is written to its own place by a kernel of its own."""
     ((inside, outside),) = body.results
     root = inside.op
     assert root is not None
     dim = integer(root, "dimension")
-    parts, start = [], 0
+    calls = []
+    start = 0
     for part in root.operands:
         if part.type.size:
-            parts.append((part, start))
+            calls.append(_copy_part(body, part, inside, outside, dim, start))
         start += part.type.shape[dim]
-    single = all(math.prod(part.type.shape[dim:]) == 1 for part in root.operands)
-    if single and 1 < len(parts) <= MAX_INTERLEAVED:
-        return [_copy_parts(body, parts, inside, outside, dim)]
-    return [_copy_parts(body, [part], inside, outside, dim) for part in parts]
+    return calls
 
 
-def _copy_parts(
-    body: FusionBody, parts: Sequence[tuple[Value, int]], inside: Value, outside: Value, dim: int
-) -> KernelCall:
-    """One nest over parts of one shape, given with where they begin."""
+def _copy_part(body: FusionBody, part: Value, inside: Value, outside: Value, dim: int, start: int) -> KernelCall:
     maker = body.maker()
-    loops, at = loop_vars(parts[0][0].type.shape)
-    stores = []
-    for part, start in parts:
-        target = (*at[:dim], add_index(at[dim], Index(start)), *at[dim + 1 :])
-        value = maker.context.element(part, at)
-        stores.append(Store(maker.output(outside), linear_index(target, inside.type.strides()), value))
-    return maker.finish([Nest(loops, tuple(stores))])
+    loops, at = loop_vars(part.type.shape)
+    target = (*at[:dim], add_index(at[dim], Index(start)), *at[dim + 1 :])
+    value = maker.context.element(part, at)
+    store = Store(maker.output(outside), linear_index(target, inside.type.strides()), value)
+    return maker.finish([Nest(loops, (store,))])
