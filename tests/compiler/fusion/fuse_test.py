@@ -11,6 +11,7 @@ import pytest
 
 from tests.compiler.frontend.programs import artifact, context
 from tests.compiler.fused_programs import EXAMPLES
+from treadle.compiler import interp
 from treadle.compiler.check import Checker
 from treadle.compiler.driver import run
 from treadle.compiler.fusion.fuse import fuse
@@ -106,3 +107,45 @@ def test_a_long_chain_of_moves_is_cut_before_it_is_deep():
     fused = fuse(optimised(turn, (np.zeros((2, 300), np.float32),)))
     deepest = max(len(op.regions[0].ops) for op in fused.entry.ops if op.name == "fusion")
     assert deepest <= 60
+
+
+def test_an_element_is_not_computed_over_and_over():
+    """associative_scan reads each level at several positions of the next: levels must be stored, not folded into one."""
+
+    def scan(x):
+        return jax.lax.associative_scan(jnp.add, x)
+
+    fused = fuse(optimised(scan, (np.zeros(1 << 12, np.float32),)))
+    bodies = [len(op.regions[0].ops) for op in fused.entry.ops if op.name == "fusion"]
+    assert len(bodies) > 10
+    assert max(bodies) < 40
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape", [(33,), (1000,), (4, 300), (300, 4), (2, 65, 3)])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("function", [jax.lax.cumsum, jax.lax.cumprod, jax.lax.cummax, jax.lax.cummin])
+def test_cumulating_in_blocks_is_cumulating(function, axis, shape, reverse):
+    x = np.random.default_rng(0).integers(-2, 3, shape).astype(np.float32)
+    program = optimised(lambda a: function(a, axis=axis % a.ndim, reverse=reverse), (x,))
+    (result,) = interp.run(fuse(program), [x])
+    by_numpy = {
+        "cumsum": np.cumsum,
+        "cumprod": np.cumprod,
+        "cummax": np.maximum.accumulate,
+        "cummin": np.minimum.accumulate,
+    }
+    turned = np.flip(x, axis) if reverse else x
+    expected = by_numpy[function.__name__](turned, axis)
+    np.testing.assert_array_equal(result, np.flip(expected, axis) if reverse else expected)
+
+
+@pytest.mark.parametrize("power", [12, 15])
+def test_the_work_of_a_cumulative_sum_grows_with_its_size(power):
+    """Twice the size is about twice the operations, as the kernels are written."""
+
+    def flops(size):
+        code = run(context(artifact(lambda x: jnp.cumsum(x), np.zeros(size, np.float32))), "codegen")
+        return code.flops
+
+    assert flops(2 << power) < 3 * flops(1 << power)

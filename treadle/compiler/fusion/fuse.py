@@ -6,6 +6,7 @@ Replaces the ops of every region by fusions, library calls, control flow and sca
 from __future__ import annotations
 
 from treadle.compiler.fusion.classify import Class
+from treadle.compiler.fusion.cumulative import expand_cumulative
 from treadle.compiler.fusion.inline import inline_producers
 from treadle.compiler.fusion.library import canonical_products
 from treadle.compiler.fusion.units import Grouping, Unit, changed_in_place
@@ -20,6 +21,7 @@ def fuse(program: Program) -> Program:
     that they read through.
     """
     canonical_products(program.entry)
+    expand_cumulative(program.entry)
     _fuse_region(program.entry)
     return program
 

@@ -1,17 +1,22 @@
 """Computing a producer inside its only consumer although the two do not share an iteration.
 
-Transposes, slices and inputs of reductions are read elsewhere than at the reader's own position.
+Transposes, slices and inputs of reductions are read elsewhere than at the reader's own position. Such a read costs the computation of the
+element, so how often each op would be computed per element of its kernel is kept count of: without that, a value that is read at
+two positions by an op that is itself read at two positions, and so on, takes exponential time (associative_scan is like that).
 """
 
 from __future__ import annotations
 
-from treadle.compiler.fusion.relation import Access
+from treadle.compiler.fusion.relation import Access, Read
 from treadle.compiler.fusion.units import MAX_OPS, Grouping, Unit
 from treadle.compiler.ir.core import Op, Value
 from treadle.compiler.ops.cost import COSTLY
 
 # Producers with more ops than this are not computed several times.
 CHEAP_OPS = 6
+
+# How many times the elements of a cheap producer may be computed at most.
+MAX_TIMES = 3
 
 
 def inline_producers(grouping: Grouping, external: set[Value]) -> None:
@@ -22,35 +27,56 @@ def inline_producers(grouping: Grouping, external: set[Value]) -> None:
       external: values that must be in memory whatever kernels do (region results, operands of library calls and control
         flow).
     """
-    readers = _readers(grouping)
+    inliner = _Inliner(grouping, external)
     for unit in sorted({u for u in grouping.unit_of.values() if u.kind == "loop"}, key=lambda u: -u.order):
-        outputs = {r for _, op in unit.ops for r in op.results if r in external or readers.get(r, {}).keys() - {unit}}
+        inliner.consider(unit)
+
+
+class _Inliner:
+    def __init__(self, grouping: Grouping, external: set[Value]):
+        self.grouping = grouping
+        self.external = external
+        self.readers: dict[Value, list[tuple[Op, Read]]] = {}
+        for op in grouping.unit_of:
+            for read in grouping.reads(op):
+                self.readers.setdefault(read.value, []).append((op, read))
+        # How often an op that was moved into another unit is computed per iteration there; 1 for every other op.
+        self.times: dict[Op, int] = {}
+
+    def consider(self, unit: Unit) -> None:
+        """Moves `unit` into its consumer if it has one only and that is not too much work."""
+        outputs = {r for _, op in unit.ops for r in op.results if r in self.external or self._users(r) - {unit}}
         if len(outputs) != 1:
-            continue
+            return
         (value,) = outputs
-        if value.op in grouping.cuts:
-            continue
-        users = readers.get(value, {}).keys() - {unit}
-        if value in external or len(users) != 1:
-            continue
+        users = self._users(value) - {unit}
+        if value in self.external or value.op in self.grouping.cuts or len(users) != 1:
+            return
         (user,) = users
         if not user.is_kernel or len(user.ops) + len(unit.ops) > MAX_OPS:
-            continue
-        repeated = readers[value][user]
-        if repeated and not _is_cheap(unit):
-            continue
-        _absorb(grouping, user, unit, readers)
+            return
+        times, grows = self._times(value, user)
+        if (times > 1 or grows) and (times > MAX_TIMES or not _is_cheap(unit)):
+            return
+        for _, op in unit.ops:
+            self.times[op] = times
+        _absorb(self.grouping, user, unit)
 
+    def _users(self, value: Value) -> set[Unit]:
+        return {self.grouping.unit_of[op] for op, _ in self.readers.get(value, ())}
 
-def _readers(grouping: Grouping) -> dict[Value, dict[Unit, bool]]:
-    """The units that read each value (through virtual ops), and whether they may compute an element several times."""
-    readers: dict[Value, dict[Unit, bool]] = {}
-    for op, unit in grouping.unit_of.items():
-        for read in grouping.reads(op):
-            repeats = read.grows or _repeats(op)
-            row = readers.setdefault(read.value, {})
-            row[unit] = row.get(unit, False) or repeats or (read.access is Access.OTHER and unit.kind == "row")
-    return readers
+    def _times(self, value: Value, user: Unit) -> tuple[int, bool]:
+        """How often an element of `value` is computed per iteration of `user`, and whether neighbours compute it again."""
+        times, grows, aligned = 0, False, False
+        for op, read in self.readers[value]:
+            if self.grouping.unit_of[op] is not user:
+                continue  # the producer's own reads
+            grows |= read.grows or _repeats(op) or (read.access is Access.OTHER and user.kind == "row")
+            if read.access is Access.SAME and op in user.align:
+                aligned = True  # all of these are one element
+            else:
+                times += self.times.get(op, 1)
+        return times + aligned, grows
 
 
 def _repeats(op: Op) -> bool:
@@ -64,7 +90,7 @@ def _is_cheap(unit: Unit) -> bool:
     )
 
 
-def _absorb(grouping: Grouping, user: Unit, unit: Unit, readers: dict[Value, dict[Unit, bool]]) -> None:
+def _absorb(grouping: Grouping, user: Unit, unit: Unit) -> None:
     """Moves the ops of `unit` into `user`; they are not at the user's own iteration, so `align` does not grow."""
     user.ops = sorted(unit.ops + user.ops, key=lambda item: item[0])
     for _, op in unit.ops:
@@ -74,7 +100,3 @@ def _absorb(grouping: Grouping, user: Unit, unit: Unit, readers: dict[Value, dic
         pred.succs.add(user)
     user.preds = (user.preds | unit.preds) - {unit, user}
     user.hard = (user.hard | unit.hard) - {unit, user}
-    for row in readers.values():
-        if unit in row:
-            row[user] = row.get(user, False) or row[unit] or True
-            del row[unit]

@@ -230,7 +230,7 @@ def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall] | N
     combiner = ctx.combiner(root.regions[0])
     simple = combiner_kind(combiner)
     if simple is not None:
-        inits = [ctx.builder.const(elements[0].dtype, _identity(simple, elements[0].dtype))]
+        inits = [ctx.builder.const(elements[0].dtype, identity(simple, elements[0].dtype))]
     else:
         # Where the best is kept, what each part starts with may be met any number of times.
         inits = [ctx.element(v, ()) for v in init_values]
@@ -258,7 +258,7 @@ def _lower_split(body: FusionBody, root: Op, parts: int) -> list[KernelCall] | N
     return calls
 
 
-def _identity(kind: str, dtype: DType) -> object:
+def identity(kind: str, dtype: DType) -> object:
     """The neutral element of a reassociable combiner."""
     if kind in ("add", "or", "xor"):
         # -0.0 is the neutral element of a float sum: 0.0 would turn a sum of nothing but -0.0 into 0.0.
