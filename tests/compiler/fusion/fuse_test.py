@@ -110,7 +110,7 @@ def test_a_long_chain_of_moves_is_cut_before_it_is_deep():
 
 
 def test_an_element_is_not_computed_over_and_over():
-    """associative_scan reads each level at several positions of the next: levels must be stored, not folded into one."""
+    """associative_scan reads each level at several positions of the next: levels must be stored, not folded."""
 
     def scan(x):
         return jax.lax.associative_scan(jnp.add, x)
@@ -145,7 +145,7 @@ def test_the_work_of_a_cumulative_sum_grows_with_its_size(power):
     """Twice the size is about twice the operations, as the kernels are written."""
 
     def flops(size):
-        code = run(context(artifact(lambda x: jnp.cumsum(x), np.zeros(size, np.float32))), "codegen")
+        code = run(context(artifact(jnp.cumsum, np.zeros(size, np.float32))), "codegen")
         return code.flops
 
     assert flops(2 << power) < 3 * flops(1 << power)

@@ -1,8 +1,9 @@
 """Cumulative sums and their like: a reduce_window whose window reaches from one end, done in blocks.
 
-As a window, element i costs i operations: the square of the extent. In blocks of BLOCK elements, it is cumulated inside every block, then over the
-blocks' totals (in blocks again, if they are many), and the totals before a block are combined with its elements: about BLOCK operations an
-element, all of them on whole vectors. StableHLO leaves the order of a reduce_window open, so the result is as good.
+As a window, element i costs i operations: the square of the extent. In blocks of BLOCK elements, it is cumulated
+inside every block, then over the blocks' totals (in blocks again, if they are many), and the totals before a block
+are combined with its elements: about BLOCK operations an element, all of them on whole vectors. StableHLO leaves the
+order of a reduce_window open, so the result is as good.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _cumulated_dimension(op: Op) -> tuple[int, bool] | None:
 
 
 def _starts_neutral(op: Op) -> bool:
-    """Whether the combiner is a known one and the initial value its neutral element, so that it may be combined in repeatedly."""
+    """Whether the combiner is known and starts with its neutral element, which may then be combined in repeatedly."""
     body = op.regions[0]
     start = op.operands[1].op
     if len(body.ops) != 1 or body.ops[0].name not in _KINDS or set(body.ops[0].operands) != set(body.args):

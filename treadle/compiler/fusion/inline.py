@@ -1,8 +1,9 @@
 """Computing a producer inside its only consumer although the two do not share an iteration.
 
-Transposes, slices and inputs of reductions are read elsewhere than at the reader's own position. Such a read costs the computation of the
-element, so how often each op would be computed per element of its kernel is kept count of: without that, a value that is read at
-two positions by an op that is itself read at two positions, and so on, takes exponential time (associative_scan is like that).
+Transposes, slices and inputs of reductions are read elsewhere than at the reader's own position. Such a read costs
+the computation of the element, so it is counted how often each op would be computed per element of its kernel:
+without that, a value that is read at two positions by an op that is itself read at two positions, and so on, takes
+exponential time (associative_scan is like that).
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class _Inliner:
         return {self.grouping.unit_of[op] for op, _ in self.readers.get(value, ())}
 
     def _times(self, value: Value, user: Unit) -> tuple[int, bool]:
-        """How often an element of `value` is computed per iteration of `user`, and whether neighbours compute it again."""
+        """How often `user` computes an element of `value` per iteration, and whether neighbours compute it again."""
         times, grows, aligned = 0, False, False
         for op, read in self.readers[value]:
             if self.grouping.unit_of[op] is not user:
