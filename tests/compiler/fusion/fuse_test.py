@@ -129,12 +129,7 @@ def test_cumulating_in_blocks_is_cumulating(function, axis, shape, reverse):
     x = np.random.default_rng(0).integers(-2, 3, shape).astype(np.float32)
     program = optimised(lambda a: function(a, axis=axis % a.ndim, reverse=reverse), (x,))
     (result,) = interp.run(fuse(program), [x])
-    by_numpy = {
-        "cumsum": np.cumsum,
-        "cumprod": np.cumprod,
-        "cummax": np.maximum.accumulate,
-        "cummin": np.minimum.accumulate,
-    }
+    by_numpy = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum}
     turned = np.flip(x, axis) if reverse else x
     expected = by_numpy[function.__name__].accumulate(turned, axis)
     np.testing.assert_array_equal(result, np.flip(expected, axis) if reverse else expected)
