@@ -157,12 +157,13 @@ def treadle_py_tests(srcs, **kwargs):
     for src in srcs:
         treadle_py_test(name = src.replace("/", "_")[:-len(".py")], srcs = [src], **kwargs)
 
-def treadle_test_folder(deps, data = [], **kwargs):
+def treadle_test_folder(deps, data = [], any_jaxlib = [], **kwargs):
     """The tests of this folder and of those below it, and `support`: the modules that they share.
 
     Args:
       deps: what the modules import.
       data: what the modules read.
+      any_jaxlib: the test files that run nothing of jaxlib's; tagged so that one jaxlib is enough.
       **kwargs: as for treadle_py_test.
     """
     native.py_library(
@@ -172,4 +173,6 @@ def treadle_test_folder(deps, data = [], **kwargs):
         data = data,
         deps = deps,
     )
-    treadle_py_tests(srcs = native.glob(["**/*_test.py"]), deps = [":support"], **kwargs)
+    srcs = native.glob(["**/*_test.py"], exclude = any_jaxlib)
+    treadle_py_tests(srcs = srcs, deps = [":support"], **kwargs)
+    treadle_py_tests(srcs = any_jaxlib, deps = [":support"], tags = ["any_jaxlib"], **kwargs)
