@@ -8,6 +8,7 @@
 
 #include "plugin/api/bind.h"
 #include "plugin/api/guard.h"
+#include "plugin/api/layouts.h"
 #include "plugin/api/named_values.h"
 #include "plugin/runtime/element_type.h"
 #include "plugin/runtime/error.h"
@@ -16,6 +17,7 @@ PJRT_Executable::List::List(const std::vector<treadle::Parameter>& parameters) {
   for (const treadle::Parameter& parameter : parameters) {
     memory_kinds.push_back(treadle::MemoryKindName(parameter.memory_kind));
     memory_kind_sizes.push_back(std::strlen(memory_kinds.back()));
+    layouts.push_back(treadle::api::RowMajorLayoutHandle(parameter.dims.size()));
     shardings.push_back(parameter.sharding.data());
     sharding_sizes.push_back(parameter.sharding.size());
     has_shardings = has_shardings || !parameter.sharding.empty();

@@ -8,6 +8,7 @@
 
 #include "plugin/runtime/executable.h"
 #include "xla/pjrt/c/pjrt_c_api.h"
+#include "xla/pjrt/c/pjrt_c_api_layouts_extension.h"
 
 // The C API leaves the struct to the plugin. Everything that its slots return lives as long as it
 // does.
@@ -19,6 +20,7 @@ struct PJRT_Executable {
     explicit List(const std::vector<treadle::Parameter>& parameters);
     std::vector<const char*> memory_kinds;
     std::vector<size_t> memory_kind_sizes;
+    std::vector<PJRT_Layouts_MemoryLayout*> layouts;
     std::vector<const char*> shardings;
     std::vector<size_t> sharding_sizes;
     bool has_shardings = false;

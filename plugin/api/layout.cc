@@ -35,7 +35,6 @@ void CheckDeviceLayout(const PJRT_Buffer_MemoryLayout* layout, std::span<const i
 
 PJRT_Buffer_MemoryLayout RowMajorLayout(size_t num_dims) {
   // Every rank's list is the tail of one: n-1, ..., 1, 0.
-  static constexpr size_t kMaxRank = 256;
   static const auto* const descending = [] {
     auto* list = new int64_t[kMaxRank];
     for (size_t i = 0; i < kMaxRank; ++i) list[i] = static_cast<int64_t>(kMaxRank - 1 - i);

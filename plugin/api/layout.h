@@ -11,6 +11,9 @@
 
 namespace treadle::api {
 
+// No array has more dimensions.
+inline constexpr size_t kMaxRank = 256;
+
 // Byte strides of an array on the host; empty, which means dense row-major, for a null layout.
 // Throws UNIMPLEMENTED for tiles and INVALID_ARGUMENT for a layout that does not fit the
 // dimensions.

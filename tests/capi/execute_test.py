@@ -515,35 +515,6 @@ def test_description(client):
     executable.close()
 
 
-def test_shardings_extension(client):
-    program = Program((Buffer((4,)), Buffer((4,), sharding=b"\x08\x01")), (Buffer((4,)),), "(void)b")
-    executable = client.compile(program)
-    extension = PLUGIN.require_extension("Shardings")
-    functions = ctypes.cast(extension.address, ctypes.POINTER(ctypes.c_void_p))
-
-    class Args(ctypes.Structure):
-        _fields_ = (
-            ("struct_size", ctypes.c_size_t),
-            ("extension_start", ctypes.c_void_p),
-            ("executable", ctypes.c_void_p),
-            ("count", ctypes.c_size_t),
-            ("shardings", ctypes.POINTER(ctypes.c_void_p)),
-            ("sizes", ctypes.POINTER(ctypes.c_size_t)),
-        )
-
-    def ask(index):
-        args = Args(ctypes.sizeof(Args), None, executable.executable)
-        function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Args))(functions[3 + index])
-        assert function(ctypes.byref(args)) is None
-        return args
-
-    parameters, outputs = ask(0), ask(1)
-    assert parameters.count == 2 and parameters.sizes[:2] == [0, 2]
-    assert ctypes.string_at(parameters.shardings[1], 2) == b"\x08\x01"
-    assert outputs.count == 1 and not outputs.shardings
-    executable.close()
-
-
 def test_deleted_executable(client):
     executable = client.compile(ADD_ONE)
     x = x4(client)

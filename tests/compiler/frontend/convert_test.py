@@ -202,11 +202,36 @@ def test_impossible_aliases_are_refused(first, second, says):
 
 
 @pytest.mark.parametrize(
-    "attribute", ['tf.aliasing_output = "x"', 'tf.aliasing_output = loc("x")', "mhlo.memory_kind = 1 : i32"]
+    "attribute",
+    [
+        'tf.aliasing_output = "x"',
+        'tf.aliasing_output = loc("x")',
+        "mhlo.memory_kind = 1 : i32",
+        "mhlo.layout_mode = 1 : i32",
+    ],
 )
 def test_argument_attributes_of_the_wrong_kind(attribute):
     error = refused(main("return %a : tensor<f32>", f"%a: tensor<f32> {{{attribute}}}", "tensor<f32>"))
     assert error.code is StatusCode.INVALID_ARGUMENT
+
+
+LAYOUTS = {"default": True, "auto": True, "{2,1,0}": True, "{0,1,2}": False, "{2,1,0:T(8,128)}": False, "x": False}
+
+
+@pytest.mark.parametrize(("layout", "fits"), LAYOUTS.items(), ids=list(LAYOUTS))
+def test_layouts_other_than_row_major_are_refused(layout, fits):
+    text = main(
+        "return %a, %b : tensor<2x3x4xf32>, tensor<f32>",
+        f'%a: tensor<2x3x4xf32> {{mhlo.layout_mode = "{layout}"}}, %b: tensor<f32> {{mhlo.layout_mode = "{{}}"}}',
+        f'tensor<2x3x4xf32> {{mhlo.layout_mode = "{layout}"}}, tensor<f32> {{mhlo.layout_mode = "auto"}}',
+    )
+    if fits:
+        imported(text)
+        return
+    error = refused(text)
+    assert error.code is StatusCode.UNIMPLEMENTED
+    assert f"the layout {layout} " in error.message and "row-major: {2,1,0}" in error.message
+    assert "argument 0 of the program" in error.message and "result 0 of the program" in error.message
 
 
 # ---- one device

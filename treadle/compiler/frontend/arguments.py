@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treadle.compiler.errors import CompileError, StatusCode
 from treadle.compiler.frontend.mlir import ir
-from treadle.compiler.ir.core import Input, Output
+from treadle.compiler.ir.core import Input, Location, Output
 
 
 def inputs(main: ir.Operation, count: int, num_outputs: int) -> list[Input]:
@@ -57,6 +58,27 @@ def outputs(main: ir.Operation, count: int) -> list[Output]:
             item.memory_kind = _value(attributes, "mhlo.memory_kind", ir.StringAttr, "")
         result.append(item)
     return result
+
+
+def unsupported_layouts(
+    main: ir.Operation, argument_ranks: Sequence[int], result_ranks: Sequence[int]
+) -> Iterator[tuple[str, Location]]:
+    """The arguments and results that `mhlo.layout_mode` asks to be anything but dense and row-major.
+
+    That attribute is "default", "auto" (as the compiler likes it) or a layout as XLA writes it, such as
+    "{1,0}": dimensions from the one that varies fastest.
+    """
+    for attribute, role, ranks in (("arg_attrs", "argument", argument_ranks), ("res_attrs", "result", result_ranks)):
+        for index, attributes in enumerate(_dictionaries(main, attribute, len(ranks))):
+            if attributes is None:
+                continue
+            mode = _value(attributes, "mhlo.layout_mode", ir.StringAttr, "default")
+            row_major = "{" + ",".join(map(str, reversed(range(ranks[index])))) + "}"
+            if mode not in ("default", "auto", row_major):
+                yield (
+                    f"the layout {mode} (here arrays are dense and row-major: {row_major})",
+                    Location(f"{role} {index} of the program"),
+                )
 
 
 def _dictionaries(main: ir.Operation, name: str, count: int) -> list[ir.DictAttr | None]:

@@ -85,6 +85,8 @@ class _Converter:
         self._values.update(zip(block.arguments, entry.args, strict=True))
         self._calls.append("main")
         self._block(block, entry)
+        ranks = [[len(value.type.shape) for value in values] for values in (entry.args, entry.results)]
+        self._unsupported.extend(arguments.unsupported_layouts(main, *ranks))
         if self._unsupported:
             raise UnsupportedError(self._unsupported)
         return Program(
