@@ -1,0 +1,1 @@
+"""Says, proves and keeps in step which versions go together."""

@@ -1,0 +1,27 @@
+"""The command line of version_sync: a subcommand is a module that has `add_arguments(parser)` and `run(options)`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from types import ModuleType
+
+# Name -> what it does. A subcommand's module has its name.
+COMMANDS = {
+    "diff": "what changed between two sets of XLA's C headers, and is it binary compatible",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a subcommand; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="version_sync",
+        description="Says, proves and keeps in step which versions go together. Each command has its own --help.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    modules: dict[str, ModuleType] = {}
+    for name, text in COMMANDS.items():
+        modules[name] = importlib.import_module(f"tools.version_sync.{name}")
+        modules[name].add_arguments(commands.add_parser(name, help=text, description=f"Answers: {text}."))
+    options = parser.parse_args(arguments)
+    return int(modules[options.command].run(options))
