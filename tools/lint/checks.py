@@ -10,10 +10,11 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from tools.version_sync import derived
 
 LINE_LIMIT = 400
 SOURCE_SUFFIXES = (".py", ".cc", ".h", ".bzl", ".sh")
@@ -127,38 +128,8 @@ def file_length(tree: Tree) -> list[str]:
 
 
 def pins(tree: Tree) -> list[str]:
-    """The files that repeat a pin of versions.toml agree with it."""
-    versions = tomllib.loads(tree.read("versions.toml"))
-    problems = []
-    wanted = versions["bazel"]["version"]
-    if tree.read(".bazelversion").strip() != wanted:
-        problems.append(f".bazelversion is not the {wanted} of versions.toml")
-    headers = versions["xla_headers"]
-    onednn = versions["onednn"]
-    expected = {
-        "third_party/xla_headers/lock.txt": [f"{headers['package']}=={headers['version']}"],
-        "third_party/onednn/lock.txt": [
-            f"{onednn['runtime_package']}=={onednn['version']}",
-            f"{onednn['development_package']}=={onednn['version']}",
-        ],
-    }
-    for row in versions["jax"]["tested"]:
-        for python in row["python"]:
-            name = f"py{python.replace('.', '')}-jaxlib{row['jaxlib']}.txt"
-            expected[f"third_party/python/lock/{name}"] = [
-                f"jax=={row['jax']}",
-                f"jaxlib=={row['jaxlib']}",
-                f"llvmlite=={versions['llvmlite']['version']}",
-                *(package for package in versions["tools"]["packages"] if "==" in package),
-            ]
-    for name, requirements in expected.items():
-        locked = tree.read(name).split() if name in tree.names else []
-        problems += [
-            f"{name} does not lock {requirement}; run third_party/python/lock.py"
-            for requirement in requirements
-            if requirement not in locked
-        ]
-    return problems
+    """What is derived from versions.toml (lock files, .bazelversion, tables) agrees with it."""
+    return derived.stale(tree.root)
 
 
 CHECKS: tuple[Callable[[Tree], list[str]], ...] = (
