@@ -43,13 +43,14 @@ def test_the_checkout_is_in_step():
         ('version = "4.2.3"', 'version = "5.0.0"', {".bazelversion"}),
         ('    "pytest",\n', '    "pytest",\n    "pytest-cov",\n', {"third_party/python/lock/"}),
         ("[llvmlite]\n# Locked", "[llvmlite]\n# locked", set()),
-        ('minimum = "2.0"', 'minimum = "2.1"', {"third_party/python/lock/"}),
+        ('minimum = "2.0"', 'minimum = "2.1"', {"third_party/python/lock/", "treadle/versions/supported.json"}),
         (
             'package = "pypjrt"\nversion = "0.1.1"',
             'package = "pypjrt"\nversion = "0.1.2"',
             {"third_party/xla_headers/"},
         ),
         ('version = "2023.2.0"', 'version = "2024.0.0"', {"third_party/onednn/"}),
+        ('pjrt_api = "0.114"', 'pjrt_api = "0.115"', {"treadle/versions/supported.json"}),
         ('python = ["3.11"]', 'python = ["3.11", "3.12"]', {"third_party/python/lock/py312-jaxlib0.10.2.txt"}),
     ],
 )

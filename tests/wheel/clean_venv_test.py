@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -65,6 +66,16 @@ def test_nothing_of_the_checkout_is_imported(python: Path):
     done = run(python, "-c", "import treadle; print(treadle.__file__)")
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_relative_to(python.parents[1])
+
+
+def test_the_command_says_which_versions_go_together(python: Path):
+    done = run(python.parent / "treadle", "versions", "--json")
+    report = json.loads(done.stdout)
+    assert done.returncode == report["exit_code"], done.stderr
+    assert report["verdict"] in ("compatible", "skew")
+    assert report["plugin"]["path"].startswith(str(python.parents[1]))
+    assert report["jaxlib"]["version"] == os.environ["EXPECTED_JAXLIB"]
+    assert report["jaxlib"]["pjrt_source"] == "measured"
 
 
 def test_a_jax_program_runs_on_treadle(python: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import configparser
 import csv
 import email.parser
 import hashlib
@@ -23,8 +24,8 @@ from tools.wheel.build_wheel import Wheel
 WHEEL = Path(os.environ["WHEEL"])
 VERSIONS = tomllib.loads(Path("versions.toml").read_text())
 INFO = f"treadle-{VERSIONS['treadle']['version']}.dist-info"
-LIBRARIES = ("treadle/lib/libdnnl.so.3", "treadle/lib/libgomp.so.1", "treadle/lib/treadle_pjrt.so")
-PLUGIN = LIBRARIES[-1]
+PLUGIN, PROBE = "treadle/lib/treadle_pjrt.so", "treadle/lib/treadle_probe.so"
+LIBRARIES = ("treadle/lib/libdnnl.so.3", "treadle/lib/libgomp.so.1", PLUGIN, PROBE)
 
 # The newest symbol versions that a manylinux_2_34 system is bound to have.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
@@ -69,7 +70,10 @@ def test_record_lists_every_file_with_its_hash_and_size(archive: zipfile.ZipFile
 
 
 def test_jax_finds_the_plugin_by_entry_point(archive: zipfile.ZipFile):
-    assert archive.read(f"{INFO}/entry_points.txt") == b"[jax_plugins]\ntreadle = jax_plugins.treadle\n"
+    entries = configparser.ConfigParser()
+    entries.read_string(archive.read(f"{INFO}/entry_points.txt").decode())
+    assert dict(entries["jax_plugins"]) == {"treadle": "jax_plugins.treadle"}
+    assert dict(entries["console_scripts"]) == {"treadle": "treadle.__main__:main"}
     assert "jax_plugins/treadle/__init__.py" in archive.namelist()
     # jax_plugins is a namespace: a file of that name would hide every other plugin.
     assert "jax_plugins/__init__.py" not in archive.namelist()
@@ -106,8 +110,9 @@ def test_treadles_own_part_is_a_few_megabytes(archive: zipfile.ZipFile):
     assert WHEEL.stat().st_size < 15_000_000
 
 
-def test_the_plugin_exports_one_symbol(unpacked: Path):
-    names = [line.split()[-1] for line in tool("nm", "-D", "--defined-only", unpacked / PLUGIN).splitlines()]
+@pytest.mark.parametrize("library", [PLUGIN, PROBE])
+def test_the_plugins_export_one_symbol(unpacked: Path, library: str):
+    names = [line.split()[-1] for line in tool("nm", "-D", "--defined-only", unpacked / library).splitlines()]
     assert names == ["GetPjrtApi"]
 
 

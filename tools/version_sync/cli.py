@@ -8,6 +8,7 @@ from types import ModuleType
 
 # Name -> what it does. A subcommand's module has its name.
 COMMANDS = {
+    "check": "do the pinned headers, the built plugin and the installed packages go together",
     "diff": "what changed between two sets of XLA's C headers, and is it binary compatible",
 }
 

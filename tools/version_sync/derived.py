@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from third_party.python import lock
+from tools.version_sync import tables
 
 BAZEL_VERSION = ".bazelversion"
 
@@ -22,7 +23,7 @@ def _pins(root: Path) -> dict[str, Any]:
 def _texts(root: Path) -> dict[str, str]:
     """The derived files that need no registry: what each should say, by its name."""
     pins = _pins(root)
-    return {BAZEL_VERSION: pins["bazel"]["version"] + "\n"}
+    return {BAZEL_VERSION: pins["bazel"]["version"] + "\n", tables.SUPPORTED: tables.supported(pins)}
 
 
 def derived_files(root: Path) -> list[str]:

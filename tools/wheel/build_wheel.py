@@ -41,6 +41,9 @@ Tag: {tag}
 ENTRY_POINTS = """\
 [jax_plugins]
 treadle = jax_plugins.treadle
+
+[console_scripts]
+treadle = treadle.__main__:main
 """
 
 
@@ -58,7 +61,7 @@ class Wheel:
         return f"treadle-{self.version}.dist-info"
 
     def add_metadata(self, readme: str, requires_python: str, requires: list[str]) -> None:
-        """Adds METADATA, WHEEL and the entry point by which JAX finds the plugin."""
+        """Adds METADATA, WHEEL and the entry points: the plugin for JAX, the command `treadle`."""
         prefix = f"{self.info}/licenses/"
         licenses = sorted(name[len(prefix) :] for name in self.files if name.startswith(prefix))
         metadata = METADATA.format(

@@ -165,6 +165,17 @@ def parse(program: bytes) -> Iterator[Module]:
         _pool.give_back(context)
 
 
+def try_passes() -> None:
+    """Runs every pass that `parse` may need on an empty module; raises what MLIR raises for one that is not there."""
+    context = _pool.take()
+    try:
+        module = ir.Module.parse("module {}", context.context)
+        for _, pipeline in _LEGALISATIONS:
+            context.run(pipeline, module)
+    finally:
+        _pool.give_back(context)
+
+
 def _parse(context: _Context, program: bytes) -> ir.Module:
     try:
         step = "parsed"
