@@ -51,7 +51,7 @@ def test_a_jaxlib_that_is_not_tested_on_this_python_is_refused():
 def locked_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """A lock file of one small package, and its complete wheelhouse."""
     wheel = Wheel("1.0", "py3-none-any", {"treadle/__init__.py": b"VALUE = 42\n"})
-    wheel.add_metadata("", ">=3.11", [])
+    wheel.add_metadata("Metadata-Version: 2.4\nName: treadle\nVersion: 1.0\n")
     file = tmp_path / "treadle-1.0-py3-none-any.whl"
     wheel.write(file)
     lock = tmp_path / "lock.txt"

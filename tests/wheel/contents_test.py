@@ -91,12 +91,22 @@ def test_the_requirements_are_the_ranges_of_versions_toml(metadata: Message):
 def test_the_licences_of_everything_packed_are_packed(archive: zipfile.ZipFile, metadata: Message):
     listed = {f"{INFO}/licenses/{name}" for name in metadata.get_all("License-File") or []}
     assert {name.rpartition("/")[2] for name in listed} == {
+        "BUNDLED",
+        "COPYING3.libgomp",
         "LICENSE",
         "LICENSE.libgomp",
         "LICENSE.onednn",
         "THIRD-PARTY-PROGRAMS.onednn",
     }
     assert listed <= set(archive.namelist())
+    text = {name: archive.read(f"{INFO}/licenses/{name}").decode() for name in ("COPYING3.libgomp", "LICENSE.libgomp")}
+    assert "GNU GENERAL PUBLIC LICENSE" in text["COPYING3.libgomp"]
+    assert "Version 3, 29 June 2007" in text["COPYING3.libgomp"]
+    assert "GCC RUNTIME LIBRARY EXCEPTION" in text["LICENSE.libgomp"]
+    bundled = archive.read(f"{INFO}/licenses/BUNDLED").decode()
+    for library in LIBRARIES:
+        if library != PLUGIN:
+            assert library.rpartition("/")[2] in bundled
 
 
 def test_only_the_plugin_and_one_copy_of_each_library_are_binaries(archive: zipfile.ZipFile):
@@ -133,11 +143,50 @@ def test_the_libraries_run_on_manylinux_2_34(unpacked: Path, library: str):
         assert tuple(map(int, version.split("."))) <= NEWEST[family], f"{family}_{version}"
 
 
-def test_the_same_inputs_give_the_same_bytes(tmp_path: Path):
-    for name in ("one", "two"):
-        wheel = Wheel(
-            "1.0", "py3-none-any", {f"treadle/{file}.py": b"" for file in sorted("ab", reverse=name == "two")}
-        )
-        wheel.add_metadata("text", ">=3.11", [])
-        wheel.write(tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+def test_onednn_finds_the_libgomp_beside_it(unpacked: Path):
+    dynamic = tool("readelf", "-d", "-W", unpacked / "treadle/lib/libdnnl.so.3")
+    assert re.findall(r"\(RUNPATH\).*\[(.*)\]", dynamic) == ["$ORIGIN"]
+
+
+def test_the_plugin_does_not_tell_where_it_was_built(unpacked: Path):
+    content = (unpacked / PLUGIN).read_bytes()
+    # The folders that Bazel builds in, in any user's cache, in a sandbox or not.
+    for trace in (b"execroot", b"_bazel_", b"bazel-out", b"processwrapper-sandbox", b"linux-sandbox", b"/external/"):
+        assert trace not in content, trace
+    # A string that begins like a path of a home or a temporary folder; the second is the name that `perf` reads.
+    paths = re.findall(rb"/(?:home|root|tmp|var|build)/[\x21-\x7e]{2,}", content)
+    assert set(paths) <= {b"/tmp/perf-"}
+    assert ".debug_info" not in tool("readelf", "-S", "-W", unpacked / PLUGIN)
+
+
+def wheel_of(names: list[str], path: Path) -> bytes:
+    wheel = Wheel("1.0", "py3-none-any", {name: f"contents of {name}".encode() for name in names})
+    wheel.add_metadata("Metadata-Version: 2.4\nName: treadle\nVersion: 1.0\n")
+    wheel.write(path)
+    return path.read_bytes()
+
+
+def test_the_order_of_the_inputs_and_the_mask_of_modes_do_not_matter(tmp_path: Path):
+    names = ["treadle/b.py", "treadle/a.py", "treadle/lib/c.so", "treadle-1.0.dist-info/licenses/LICENSE"]
+    first = wheel_of(names, tmp_path / "one")
+    before = os.umask(0o077)
+    try:
+        second = wheel_of(names[::-1], tmp_path / "two")
+    finally:
+        os.umask(before)
+    assert first == second
+
+
+def test_the_archive_holds_no_time_and_no_user(archive: zipfile.ZipFile):
+    for entry in archive.infolist():
+        mode = 0o100755 if ".so" in entry.filename else 0o100644
+        assert (entry.date_time, entry.create_system, entry.extra) == ((1980, 1, 1, 0, 0, 0), 3, b""), entry.filename
+        assert entry.external_attr >> 16 == mode, entry.filename
+    names = [name for name in archive.namelist() if not name.endswith("/RECORD")]
+    assert names == sorted(names)
+
+
+def test_the_description_links_to_no_file_of_the_repository(metadata: Message):
+    text = metadata.get_payload()
+    assert "# Treadle" in text
+    assert [target for target in re.findall(r"\]\(([^)]+)\)", text) if not target.startswith("https://")] == []

@@ -38,7 +38,7 @@ def default_cache() -> Path:
 
 
 def select(pins: dict[str, Any], version: tuple[int, int], jaxlib: str) -> dict[str, str]:
-    """The tested pair for Python `version`: its jaxlib (the newest if "") and its lock file."""
+    """The tested pair for Python `version`: its jaxlib (the newest if "") and its lock files."""
     python = f"{version[0]}.{version[1]}"
     if python not in pins["python"]["versions"]:
         raise SystemExit(
@@ -56,6 +56,7 @@ def select(pins: dict[str, Any], version: tuple[int, int], jaxlib: str) -> dict[
         "python": python,
         "jaxlib": chosen,
         "lock": f"py{python.replace('.', '')}-jaxlib{chosen}.txt",
+        "release_lock": f"release-py{python.replace('.', '')}.txt",
     }
 
 

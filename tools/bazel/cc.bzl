@@ -68,6 +68,8 @@ def treadle_plugin(name, version_script, deps, linkopts = [], **kwargs):
         name = name,
         linkopts = [
             "-Wl,--version-script=$(location %s)" % version_script,
+            # Else the linker writes the output's path, and with it the kind of build, in its place.
+            "-Wl,-soname,%s" % name,
             "-Wl,-z,now",
             "-Wl,-z,relro",
         ] + linkopts,

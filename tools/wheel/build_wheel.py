@@ -1,7 +1,9 @@
 """Writes Treadle's wheel: a zip archive with the metadata that the wheel format asks for.
 
-The same inputs give the same bytes: names are sorted and times are the zip format's
-zero. Only the standard library is imported.
+The same inputs give the same bytes: names are sorted, times are the zip format's zero, and
+modes do not come from the files. What is left is the compressor, which is that of the Python
+that runs this: two versions of zlib may pack the same contents into different bytes.
+Only the standard library is imported.
 """
 
 from __future__ import annotations
@@ -10,26 +12,16 @@ import argparse
 import base64
 import hashlib
 import sys
+import tomllib
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.wheel import metadata
+
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 REGULAR_FILE = 0o100644 << 16
 SHARED_LIBRARY = 0o100755 << 16
-
-METADATA = """\
-Metadata-Version: 2.4
-Name: treadle
-Version: {version}
-Summary: A CPU backend for JAX, outside XLA and jaxlib: a PJRT plugin and a StableHLO compiler
-License-Expression: Apache-2.0 AND GPL-3.0-or-later WITH GCC-exception-3.1
-{license_files}Classifier: Operating System :: POSIX :: Linux
-Classifier: Programming Language :: Python :: 3
-Requires-Python: {requires_python}
-{requires}Description-Content-Type: text/markdown
-
-{readme}"""
 
 WHEEL = """\
 Wheel-Version: 1.0
@@ -60,18 +52,14 @@ class Wheel:
         """The folder of the metadata."""
         return f"treadle-{self.version}.dist-info"
 
-    def add_metadata(self, readme: str, requires_python: str, requires: list[str]) -> None:
-        """Adds METADATA, WHEEL and the entry points: the plugin for JAX, the command `treadle`."""
+    def licenses(self) -> list[str]:
+        """The names of the licence files that were added, within the folder of licences."""
         prefix = f"{self.info}/licenses/"
-        licenses = sorted(name[len(prefix) :] for name in self.files if name.startswith(prefix))
-        metadata = METADATA.format(
-            version=self.version,
-            license_files="".join(f"License-File: {name}\n" for name in licenses),
-            requires_python=requires_python,
-            requires="".join(f"Requires-Dist: {requirement}\n" for requirement in requires),
-            readme=readme,
-        )
-        self.files[f"{self.info}/METADATA"] = metadata.encode()
+        return sorted(name[len(prefix) :] for name in self.files if name.startswith(prefix))
+
+    def add_metadata(self, text: str) -> None:
+        """Adds METADATA with the text `text`, WHEEL, and the entry points: the plugin for JAX, the command `treadle`."""
+        self.files[f"{self.info}/METADATA"] = text.encode()
         self.files[f"{self.info}/WHEEL"] = WHEEL.format(tag=self.tag).encode()
         self.files[f"{self.info}/entry_points.txt"] = ENTRY_POINTS.encode()
         self.files[f"{self.info}/top_level.txt"] = b"jax_plugins\ntreadle\n"
@@ -92,6 +80,7 @@ class Wheel:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in files:
                 entry = zipfile.ZipInfo(name, EARLIEST)
+                entry.create_system = 3  # Unix: what external_attr holds are a file's mode bits
                 entry.external_attr = SHARED_LIBRARY if ".so" in name else REGULAR_FILE
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, content)
@@ -101,20 +90,20 @@ def main(arguments: list[str]) -> int:
     """Parses the command line and writes the wheel."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--version", required=True)
-    parser.add_argument("--tag", required=True)
+    parser.add_argument("--pins", type=Path, required=True, help="versions.toml")
+    parser.add_argument("--tag", required=True, help="the compatibility tag, such as py3-none-any")
     parser.add_argument("--readme", type=Path, required=True)
-    parser.add_argument("--requires-python", required=True)
-    parser.add_argument("--requires", action="append", default=[])
     parser.add_argument("--file", action="append", default=[], metavar="NAME=PATH")
     options = parser.parse_args(arguments)
-    wheel = Wheel(options.version, options.tag)
+    pins = tomllib.loads(options.pins.read_text(encoding="utf-8"))
+    wheel = Wheel(pins["treadle"]["version"], options.tag)
     for argument in options.file:
         name, _, path = argument.partition("=")
         if name in wheel.files:
             parser.error(f"two files are called {name} in the wheel")
         wheel.files[name] = Path(path).read_bytes()
-    wheel.add_metadata(options.readme.read_text(), options.requires_python, options.requires)
+    readme = options.readme.read_text(encoding="utf-8")
+    wheel.add_metadata(metadata.metadata(pins, readme, metadata.WHEEL_LICENSE, wheel.licenses()))
     wheel.write(options.out)
     return 0
 

@@ -5,9 +5,6 @@ load("@versions//:versions.bzl", "VERSIONS")
 
 TAG = "py3-none-manylinux_2_34_x86_64"
 
-def _range(name, pin):
-    return "%s>=%s%s" % (name, pin["minimum"], ",<" + pin["below"] if "below" in pin else "")
-
 def _wheel_impl(ctx):
     version = VERSIONS["treadle"]["version"]
     wheel = ctx.actions.declare_file("treadle-%s-%s.whl" % (version, TAG))
@@ -19,24 +16,18 @@ def _wheel_impl(ctx):
         for file in ctx.files.licenses
     ]
     arguments = ctx.actions.args()
-    arguments.add_all(["-I", ctx.file._builder])
+    # The module finds its neighbours in the folder that the action runs in.
+    arguments.add_all(["-s", "-B", "-m", "tools.wheel.build_wheel"])
     arguments.add("--out", wheel)
-    arguments.add("--version", version)
+    arguments.add("--pins", ctx.file._pins)
     arguments.add("--tag", TAG)
     arguments.add("--readme", ctx.file.readme)
-    arguments.add("--requires-python", ">=%s,<3.%d" % (
-        VERSIONS["python"]["versions"][0],
-        int(VERSIONS["python"]["versions"][-1].split(".")[1]) + 1,
-    ))
-    for name in ("jax", "llvmlite", "numpy", "ml_dtypes"):
-        arguments.add("--requires", _range(name, VERSIONS[name]))
-    arguments.add("--requires", _range("jaxlib", VERSIONS["jax"]))
     for file, name in contents:
         arguments.add("--file=%s=%s" % (name, file.path))
     ctx.actions.run(
         executable = PYTHON,
         arguments = [arguments],
-        inputs = [file for file, _ in contents] + [ctx.file._builder, ctx.file.readme],
+        inputs = [file for file, _ in contents] + ctx.files._builder + [ctx.file._pins, ctx.file.readme],
         outputs = [wheel],
         env = {"TREADLE_ENVIRONMENT": IDENTITY},
         mnemonic = "Wheel",
@@ -51,6 +42,7 @@ treadle_wheel = rule(
         "libraries": attr.label_list(allow_files = True, doc = "What goes into treadle/lib."),
         "licenses": attr.label_list(allow_files = True, doc = "The licences of what is packed."),
         "readme": attr.label(allow_single_file = True, mandatory = True, doc = "The description."),
-        "_builder": attr.label(default = "//tools/wheel:build_wheel.py", allow_single_file = True),
+        "_builder": attr.label(default = "//tools/wheel:build_wheel"),
+        "_pins": attr.label(default = "//:versions.toml", allow_single_file = True),
     },
 )
