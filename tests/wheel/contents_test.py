@@ -187,6 +187,6 @@ def test_the_archive_holds_no_time_and_no_user(archive: zipfile.ZipFile):
 
 
 def test_the_description_links_to_no_file_of_the_repository(metadata: Message):
-    text = metadata.get_payload()
+    text = str(metadata.get_payload())
     assert "# Treadle" in text
     assert [target for target in re.findall(r"\]\(([^)]+)\)", text) if not target.startswith("https://")] == []
