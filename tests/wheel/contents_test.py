@@ -105,7 +105,7 @@ def test_the_licences_of_everything_packed_are_packed(archive: zipfile.ZipFile, 
     assert "GCC RUNTIME LIBRARY EXCEPTION" in text["LICENSE.libgomp"]
     bundled = archive.read(f"{INFO}/licenses/BUNDLED").decode()
     for library in LIBRARIES:
-        if library != PLUGIN:
+        if library not in (PLUGIN, PROBE):
             assert library.rpartition("/")[2] in bundled
 
 
@@ -148,15 +148,16 @@ def test_onednn_finds_the_libgomp_beside_it(unpacked: Path):
     assert re.findall(r"\(RUNPATH\).*\[(.*)\]", dynamic) == ["$ORIGIN"]
 
 
-def test_the_plugin_does_not_tell_where_it_was_built(unpacked: Path):
-    content = (unpacked / PLUGIN).read_bytes()
+@pytest.mark.parametrize("library", [PLUGIN, PROBE])
+def test_our_libraries_do_not_tell_where_they_were_built(unpacked: Path, library: str):
+    content = (unpacked / library).read_bytes()
     # The folders that Bazel builds in, in any user's cache, in a sandbox or not.
     for trace in (b"execroot", b"_bazel_", b"bazel-out", b"processwrapper-sandbox", b"linux-sandbox", b"/external/"):
         assert trace not in content, trace
-    # A string that begins like a path of a home or a temporary folder; the second is the name that `perf` reads.
+    # What begins like a path in a home or a temporary folder; the one that is there is where `perf` looks.
     paths = re.findall(rb"/(?:home|root|tmp|var|build)/[\x21-\x7e]{2,}", content)
     assert set(paths) <= {b"/tmp/perf-"}
-    assert ".debug_info" not in tool("readelf", "-S", "-W", unpacked / PLUGIN)
+    assert ".debug_info" not in tool("readelf", "-S", "-W", unpacked / library)
 
 
 def wheel_of(names: list[str], path: Path) -> bytes:

@@ -58,7 +58,7 @@ class Wheel:
         return sorted(name[len(prefix) :] for name in self.files if name.startswith(prefix))
 
     def add_metadata(self, text: str) -> None:
-        """Adds METADATA with the text `text`, WHEEL, and the entry points: the plugin for JAX, the command `treadle`."""
+        """Adds METADATA (its text is given), WHEEL and the entry points: the plugin for JAX, the command `treadle`."""
         self.files[f"{self.info}/METADATA"] = text.encode()
         self.files[f"{self.info}/WHEEL"] = WHEEL.format(tag=self.tag).encode()
         self.files[f"{self.info}/entry_points.txt"] = ENTRY_POINTS.encode()
