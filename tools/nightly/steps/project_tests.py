@@ -1,0 +1,95 @@
+"""Treadle's own tests, under the jaxlib under test."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tools.nightly.engine import Findings, Run
+from tools.nightly.options import Options
+from tools.nightly.process import Words
+from tools.nightly.pytest_run import Report, breaks, pytest
+
+
+class Group(NamedTuple):
+    """Tests that run in one pytest."""
+
+    name: str
+    paths: tuple[str, ...]
+    timeout: float
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+# All that touches JAX or jaxlib; the compiler's inner passes do not. Folders that mark a quick subset run that alone.
+GROUPS = (
+    Group("registration", ("tests/plugin_registration",), 600),
+    Group("frontend", ("tests/compiler/frontend",), 600),
+    Group("capi", ("tests/capi",), 600),
+    Group("execution", ("tests/execution", "tests/conform"), 600),
+    Group("ops", ("tests/ops",), 1800),
+    Group("ops-x64", ("tests/ops/table_test.py",), 1800, (("JAX_ENABLE_X64", "1"),)),
+)
+
+# Run with the others when a failing test is to be injected.
+INJECTED_TEST = '''"""Injected by tools/nightly --inject test: it expects a wrong sum, so it must fail."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def test_injected_wrong_value():
+    done = jax.jit(lambda x: x + 1)(jnp.arange(4.0))
+    np.testing.assert_allclose(done, [1.0, 2.0, 3.0, 5.0])
+'''
+
+
+class ProjectTests:
+    """Runs the groups; each in a process of its own."""
+
+    name = "tests"
+    title = "running Treadle's tests"
+    needs = ("environment", "build")
+
+    def __init__(self, options: Options, groups: tuple[Group, ...] = GROUPS) -> None:
+        self.options = options
+        self.groups = groups
+
+    def run(self, run: Run) -> Findings:
+        found = Findings()
+        for group in self._groups(run):
+            report = self._pytest(run, group)
+            found.facts[group.name] = {**report.counts(), "seconds": report.seconds}
+            if report.trouble:
+                found.breaks.append(report.trouble)
+            found.breaks += breaks(report.failures)
+        return found
+
+    def _groups(self, run: Run) -> tuple[Group, ...]:
+        if self.options.inject != "test":
+            return self.groups
+        file = run.folder / "injected" / "injected_test.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(INJECTED_TEST)
+        return (*self.groups, Group("injected", (str(file),), 300))
+
+    def _pytest(self, run: Run, group: Group) -> Report:
+        # A process of pytest-xdist's can crash and be replaced; the other tests still run.
+        arguments: Words = [
+            "-c",
+            run.root / "pyproject.toml",
+            f"--rootdir={run.root}",
+            f"-n{self.options.workers}",
+        ]
+        variables = {**treadle_variables(run), "TREADLE_TEST_QUICK": "1", **dict(group.variables)}
+        return pytest(run, group.name, [*arguments, *group.paths], timeout=group.timeout, variables=variables)
+
+
+def treadle_variables(run: Run) -> dict[str, str]:
+    """What makes a Python use the checkout's modules and the plugin that was built."""
+    return {
+        "PYTHONPATH": str(run.root),
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TREADLE_PLUGIN_PATH": str(run.product("build", "plugin")),
+        "TREADLE_CACHE_DIR": str(run.folder / "cache"),
+    }
