@@ -17,7 +17,7 @@ from tools.nightly.steps import build, canary, environment, find, jax_tests, ver
 from tools.nightly.steps.canary import Canary
 from tools.nightly.steps.project_tests import Group, ProjectTests
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).absolute().parents[2]
 CLONE = {
     "tests/good_test.py": "def test_it(): pass\n",
     "conftest.py": "",
