@@ -23,8 +23,8 @@ def actionlint(folder: Path, content: str) -> subprocess.CompletedProcess[str]:
     """Runs actionlint on a workflow. What else is installed must not decide what it finds."""
     path = folder / "workflow.yml"
     path.write_text(content)
-    program = Path(sys.executable).parent / "actionlint"
-    command = [program, "-no-color", "-oneline", "-shellcheck=", "-pyflakes=", path]
+    program = str(Path(sys.executable).parent / "actionlint")
+    command = [program, "-no-color", "-oneline", "-shellcheck=", "-pyflakes=", str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
