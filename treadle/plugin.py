@@ -55,13 +55,14 @@ def create_options() -> dict[str, str | int]:
     """The options of a client, besides those that the user gives JAX in jax_pjrt_client_create_options."""
     from jaxlib.mlir.dialects import stablehlo
 
-    from treadle import build_id, compile_hook
+    from treadle import build_id, compile_hook, distributed
 
     options: dict[str, str | int] = {
         "compile_fn": compile_hook.compile_address(),
         "compile_enabled": compile_hook.enabled_address(),
         "compiler_build_id": build_id.build_id(),
         "stablehlo_version": stablehlo.get_current_version(),
+        "kv_hook": distributed.hook_address(),
     }
     if not os.environ.get(DEVICES_VARIABLE):  # the plugin reads it itself
         num_devices = _cpu_devices_of_jax()

@@ -129,7 +129,7 @@ void CopyRawToHostFuture(PJRT_Buffer_CopyRawToHostFuture_Args& args) {
 
 void CopyToDevice(PJRT_Buffer_CopyToDevice_Args& args) {
   args.dst_buffer =
-      WrapBuffer(Unwrap(args.buffer).CopyTo(Unwrap(args.dst_device).default_memory()));
+      WrapBuffer(Unwrap(args.buffer).CopyTo(DefaultMemoryOf(Unwrap(args.dst_device))));
 }
 
 void CopyToMemory(PJRT_Buffer_CopyToMemory_Args& args) {

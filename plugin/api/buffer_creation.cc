@@ -15,7 +15,7 @@ namespace {
 
 // The memory if it is given, else the device's default one.
 Memory& Destination(PJRT_Memory* memory, PJRT_Device* device) {
-  return memory != nullptr ? Unwrap(memory) : Unwrap(device).default_memory();
+  return memory != nullptr ? Unwrap(memory) : DefaultMemoryOf(Unwrap(device));
 }
 
 HostSemantics SemanticsOf(const PJRT_HostBufferSemantics& semantics) {

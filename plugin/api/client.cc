@@ -7,6 +7,7 @@
 #include "plugin/api/bind.h"
 #include "plugin/api/guard.h"
 #include "plugin/api/handles.h"
+#include "plugin/api/key_value_store.h"
 #include "plugin/api/named_values.h"
 #include "plugin/api/stablehlo_version.h"
 
@@ -14,12 +15,13 @@ namespace treadle::api {
 
 namespace {
 
-// The key-value callbacks are not looked at: without num_nodes the caller leaves them
-// uninitialised, and with it (above one) the options are refused.
 void Create(PJRT_Client_Create_Args& args) {
   const ClientOptions options =
       ClientOptions::Parse(ReadNamedValues(args.create_options, args.num_options));
-  auto client = std::make_unique<Client>(options);
+  ClientContext context{nullptr, PJRT_API_MAJOR, PJRT_API_MINOR};
+  // Only with num_nodes: without it the caller leaves the callbacks uninitialised.
+  if (options.num_nodes > 0) context.store = KeyValueStoreOf(args);
+  auto client = std::make_unique<Client>(options, context);
   for (Memory::ApiFace* face : client->memory_faces()) face->table = MemoryFunctions();
   if (options.stablehlo_version[0] != 0) SetCurrentStablehloVersion(options.stablehlo_version);
   args.client = Wrap(client.release());
@@ -34,7 +36,9 @@ void PlatformName(PJRT_Client_PlatformName_Args& args) {
   args.platform_name_size = kPlatformName.size();
 }
 
-void ProcessIndex(PJRT_Client_ProcessIndex_Args& args) { args.process_index = 0; }
+void ProcessIndex(PJRT_Client_ProcessIndex_Args& args) {
+  args.process_index = Unwrap(args.client).process_index();
+}
 
 void PlatformVersionOf(PJRT_Client_PlatformVersion_Args& args) {
   const std::string& version = Unwrap(args.client).topology().platform_version();
@@ -53,7 +57,7 @@ void Devices(PJRT_Client_Devices_Args& args) {
 }
 
 void AddressableDevices(PJRT_Client_AddressableDevices_Args& args) {
-  const std::vector<Device*>& devices = Unwrap(args.client).devices();
+  const std::vector<Device*>& devices = Unwrap(args.client).addressable_devices();
   args.addressable_devices = Wrap(devices.data());
   args.num_addressable_devices = devices.size();
 }
@@ -63,7 +67,8 @@ void LookupDevice(PJRT_Client_LookupDevice_Args& args) {
 }
 
 void LookupAddressableDevice(PJRT_Client_LookupAddressableDevice_Args& args) {
-  args.addressable_device = Wrap(&Unwrap(args.client).LookupDevice(args.local_hardware_id));
+  args.addressable_device =
+      Wrap(&Unwrap(args.client).LookupAddressableDevice(args.local_hardware_id));
 }
 
 void AddressableMemories(PJRT_Client_AddressableMemories_Args& args) {
@@ -93,8 +98,6 @@ void DmaUnmap(PJRT_Client_DmaUnmap_Args&) {}
 }  // namespace
 
 void BindClient(PJRT_Api& api) {
-  // The key-value fields come after `num_options` in the struct, and kv_try_get after `client`;
-  // neither is needed.
   TREADLE_BIND(api, PJRT_Client_Create, Create, client);
   TREADLE_BIND(api, PJRT_Client_Destroy, Destroy, client);
   TREADLE_BIND(api, PJRT_Client_PlatformName, PlatformName, platform_name_size);

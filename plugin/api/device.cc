@@ -47,20 +47,23 @@ void GetDescription(PJRT_Device_GetDescription_Args& args) {
   args.device_description = Wrap(&Unwrap(args.device).description());
 }
 
-void IsAddressable(PJRT_Device_IsAddressable_Args& args) { args.is_addressable = true; }
+void IsAddressable(PJRT_Device_IsAddressable_Args& args) {
+  args.is_addressable = Unwrap(args.device).IsAddressable();
+}
 
 void LocalHardwareId(PJRT_Device_LocalHardwareId_Args& args) {
-  args.local_hardware_id = Unwrap(args.device).id();
+  static_assert(Device::kRemote == -1);  // the API's value for "not known"
+  args.local_hardware_id = Unwrap(args.device).local_hardware_id();
 }
 
 void AddressableMemories(PJRT_Device_AddressableMemories_Args& args) {
-  const auto& faces = Unwrap(args.device).memory_faces();
-  args.memories = Wrap(faces.data());
-  args.num_memories = faces.size();
+  const Device& device = Unwrap(args.device);
+  args.memories = Wrap(device.memory_faces().data());
+  args.num_memories = device.IsAddressable() ? device.memory_faces().size() : 0;
 }
 
 void DefaultMemory(PJRT_Device_DefaultMemory_Args& args) {
-  args.memory = Wrap(&Unwrap(args.device).default_memory());
+  args.memory = Wrap(&DefaultMemoryOf(Unwrap(args.device)));
 }
 
 void GetAttributes(PJRT_Device_GetAttributes_Args& args) {
@@ -72,7 +75,9 @@ void GetAttributes(PJRT_Device_GetAttributes_Args& args) {
 
 // Without a limit: the memory is the host's, shared with everything else that runs.
 void MemoryStats(PJRT_Device_MemoryStats_Args& args) {
-  const ArenaStats stats = Unwrap(args.device).arena()->Stats();
+  const Device& device = Unwrap(args.device);
+  device.CheckAddressable("to ask for its memory's statistics");
+  const ArenaStats stats = device.arena()->Stats();
   args.bytes_in_use = stats.bytes_in_use;
   const auto set = [](int64_t value, int64_t* field, bool* is_set) {
     *field = value;
@@ -94,7 +99,9 @@ void MemoryStats(PJRT_Device_MemoryStats_Args& args) {
 }
 
 void ClearMemoryStats(PJRT_Device_ClearMemoryStats_Args& args) {
-  Unwrap(args.device).arena()->ClearPeak();
+  const Device& device = Unwrap(args.device);
+  device.CheckAddressable("to clear its memory's statistics");
+  device.arena()->ClearPeak();
 }
 
 // PJRT_Device_PoisonExecution and PJRT_Device_CreateAsyncTrackingEvent stay unimplemented: launches

@@ -1,6 +1,8 @@
 #include "plugin/api/error.h"
 
+#include <memory>
 #include <new>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -98,6 +100,15 @@ PJRT_Error* NewError(Error error) { return new ErrorHandle(&kFunctions, std::mov
 
 PJRT_Error* NewErrorOrNull(const Error* error) {
   return error == nullptr ? nullptr : NewError(*error);
+}
+
+Error TakeError(PJRT_Error* error) {
+  const PJRT_Error_FunctionTable& functions = *error->vtable;
+  const std::unique_ptr<PJRT_Error, void (*)(PJRT_Error*)> owner(error, functions.destroy);
+  const char* text = "";
+  size_t size = 0;
+  functions.message(error, &text, &size);
+  return Error(static_cast<int>(functions.get_code(error)), std::string(text, size));
 }
 
 PJRT_Error* CurrentExceptionToError(const char* slot) noexcept {

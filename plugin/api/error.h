@@ -12,6 +12,9 @@ PJRT_Error* NewError(Error error);
 // Null for null.
 PJRT_Error* NewErrorOrNull(const Error* error);
 
+// Destroys `error`, which is not null.
+Error TakeError(PJRT_Error* error);
+
 }  // namespace treadle::api
 
 #endif  // TREADLE_PLUGIN_API_ERROR_H_

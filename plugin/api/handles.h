@@ -66,6 +66,12 @@ inline PJRT_Memory* const* Wrap(Memory::ApiFace* const* list) {
 inline PJRT_Event* WrapEvent(Ref<Event> event) { return Wrap(event.Detach()); }
 inline PJRT_Buffer* WrapBuffer(std::unique_ptr<Buffer> buffer) { return Wrap(buffer.release()); }
 
+// Throws INVALID_ARGUMENT for another process's device.
+inline Memory& DefaultMemoryOf(const Device& device) {
+  device.CheckAddressable("to keep data");
+  return device.default_memory();
+}
+
 // Null pointers with size zero are as good as empty ones.
 inline std::string_view View(const char* data, size_t size) {
   return size == 0 ? std::string_view() : std::string_view(data, size);

@@ -214,14 +214,4 @@ CompileOptions CompileOptions::Parse(std::string_view bytes) {
   return options;
 }
 
-DeviceAssignment CompileOptions::AssignmentOrDefault() const {
-  if (device_assignment) return *device_assignment;
-  DeviceAssignment assignment{num_replicas, num_partitions, {}};
-  const int first = device_ordinal < 0 ? 0 : device_ordinal;
-  for (int i = 0; i < num_replicas * num_partitions; ++i) {
-    assignment.device_ids.push_back(first + i);
-  }
-  return assignment;
-}
-
 }  // namespace treadle

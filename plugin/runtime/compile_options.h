@@ -26,7 +26,7 @@ struct DeviceAssignment {
 struct CompileOptions {
   int num_replicas = 1;
   int num_partitions = 1;
-  int device_ordinal = -1;  // -1: not set
+  int device_ordinal = -1;  // among the devices of this process; -1: not set
   bool portable =
       false;  // compile_portable_executable: runs on whichever device an execution names
   std::optional<DeviceAssignment> device_assignment;
@@ -34,9 +34,6 @@ struct CompileOptions {
   // Throws INVALID_ARGUMENT for bytes that are no CompileOptionsProto or whose numbers contradict
   // each other.
   static CompileOptions Parse(std::string_view bytes);
-
-  // The one that was given, or the devices from `device_ordinal` (else 0) on.
-  DeviceAssignment AssignmentOrDefault() const;
 };
 
 }  // namespace treadle

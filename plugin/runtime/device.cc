@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plugin/runtime/client.h"
 #include "plugin/runtime/device_queue.h"
 #include "plugin/runtime/error.h"
 
@@ -63,17 +64,28 @@ DeviceDescription DeviceDescription::Of(int id, int process_index) {
           StrCat("TreadleCpuDevice(id=", id, ")")};
 }
 
-Device::Device(Client& client, DeviceDescription& description)
+Device::Device(Client& client, DeviceDescription& description, int local_hardware_id)
     : client_(client),
       description_(description),
-      arena_(Ref<Arena>::Make()),
-      queue_(Ref<DeviceQueue>::Make()) {
+      local_hardware_id_(local_hardware_id),
+      arena_(IsAddressable() ? Ref<Arena>::Make() : nullptr),
+      queue_(IsAddressable() ? Ref<DeviceQueue>::Make() : nullptr) {
+  if (!IsAddressable()) return;
   for (size_t kind = 0; kind < memories_.size(); ++kind) {
     memories_[kind] = std::make_unique<Memory>(*this, static_cast<MemoryKind>(kind));
     memory_faces_[kind] = memories_[kind]->api_face();
   }
 }
 
-Device::~Device() { queue_->Close(); }
+Device::~Device() {
+  if (queue_) queue_->Close();
+}
+
+void Device::CheckAddressable(const char* purpose) const {
+  if (IsAddressable()) return;
+  throw InvalidArgument(description_.to_string, " belongs to process ", description_.process_index,
+                        " and this is process ", client_.process_index(), ", so it cannot be used ",
+                        purpose, "; jax.local_devices() are those of this process");
+}
 
 }  // namespace treadle

@@ -1,5 +1,5 @@
 // Devices and their memories. A device of Treadle is a share of the host's CPU with a queue of its
-// own; all of them use one thread pool.
+// own; all of them use one thread pool. The devices of other processes are only names here.
 #ifndef TREADLE_PLUGIN_RUNTIME_DEVICE_H_
 #define TREADLE_PLUGIN_RUNTIME_DEVICE_H_
 
@@ -78,7 +78,10 @@ struct DeviceDescription {
 
 class Device {
  public:
-  Device(Client& client, DeviceDescription& description);
+  static constexpr int kRemote = -1;
+
+  // `local_hardware_id` counts the devices of this process; kRemote for those of others.
+  Device(Client& client, DeviceDescription& description, int local_hardware_id);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -86,6 +89,12 @@ class Device {
   Client& client() const { return client_; }
   int id() const { return description_.id; }
   DeviceDescription& description() const { return description_; }
+  int local_hardware_id() const { return local_hardware_id_; }
+  bool IsAddressable() const { return local_hardware_id_ != kRemote; }
+  // Throws INVALID_ARGUMENT, saying what the device was wanted for, unless it is this process's.
+  void CheckAddressable(const char* purpose) const;
+
+  // Only of addressable devices, from here on.
   Memory& memory(MemoryKind kind) const { return *memories_[static_cast<size_t>(kind)]; }
   Memory& default_memory() const { return memory(MemoryKind::kDevice); }
   const std::array<Memory::ApiFace*, kNumMemoryKinds>& memory_faces() const {
@@ -99,6 +108,7 @@ class Device {
  private:
   Client& client_;
   DeviceDescription& description_;
+  const int local_hardware_id_;
   Device* const self_ = this;
   const Ref<Arena> arena_;
   const Ref<DeviceQueue> queue_;

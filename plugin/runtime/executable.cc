@@ -133,7 +133,7 @@ LoadedExecutable::LoadedExecutable(Client& client, std::shared_ptr<const Executa
   } else if (!compiled_for.empty()) {
     assignment_ = {num_replicas, num_partitions, {compiled_for.begin(), compiled_for.end()}};
   } else {
-    assignment_ = options.AssignmentOrDefault();
+    assignment_ = client.AssignmentFor(options);
   }
   if (assignment_.num_replicas != num_replicas || assignment_.num_partitions != num_partitions ||
       assignment_.device_ids.size() !=
@@ -142,6 +142,7 @@ LoadedExecutable::LoadedExecutable(Client& client, std::shared_ptr<const Executa
                           num_partitions, " partitions, and the devices are given for ",
                           assignment_.num_replicas, " of ", assignment_.num_partitions);
   }
+  client.CheckAddressable(assignment_);
   for (int replica = 0; replica < num_replicas; ++replica) {
     for (int partition = 0; partition < num_partitions; ++partition) {
       devices_.push_back(&client.LookupDevice(assignment_.at(replica, partition)));
@@ -169,6 +170,7 @@ void LoadedExecutable::Execute(const ExecuteRequest& request) const {
   const std::shared_ptr<const Executable> executable = this->executable();
   const std::vector<Parameter>& parameters = executable->inputs();
   const size_t num_devices = request.argument_lists.size();
+  if (request.device != nullptr) request.device->CheckAddressable("to run a program");
   if (num_devices != (request.device != nullptr ? 1 : devices_.size())) {
     throw InvalidArgument(num_devices, " argument lists for ",
                           request.device != nullptr ? 1 : devices_.size(), " devices");

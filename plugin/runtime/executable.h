@@ -78,7 +78,8 @@ struct LogicalId {
 
 class LoadedExecutable {
  public:
-  // Throws INVALID_ARGUMENT when the devices do not fit the program or do not exist.
+  // Throws INVALID_ARGUMENT when the devices do not fit the program or do not exist, and
+  // UNIMPLEMENTED when they are not all in this process.
   LoadedExecutable(Client& client, std::shared_ptr<const Executable> executable,
                    const CompileOptions& options);
   LoadedExecutable(const LoadedExecutable&) = delete;

@@ -1,5 +1,6 @@
 #include "plugin/runtime/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <functional>
@@ -13,6 +14,8 @@ namespace {
 
 constexpr int64_t kMaxDevices = 1024;
 constexpr int64_t kMaxThreads = 4096;
+constexpr int64_t kMaxProcesses = 1 << 14;
+constexpr int64_t kMaxTimeoutSeconds = 7 * 24 * 3600;
 
 const char* TypeName(const NamedOption& option) {
   constexpr const char* kNames[] = {"a string", "an integer", "a list of integers", "a float",
@@ -93,15 +96,20 @@ const std::vector<KnownOption>& KnownOptions() {
        [](ClientOptions& o, const NamedOption& v) { o.compiler_build_id = Text(v); }},
       {"stablehlo_version",
        [](ClientOptions& o, const NamedOption& v) { o.stablehlo_version = Version(v); }},
-      // These come with jax.distributed, also for a single process.
-      {"node_id", [](ClientOptions&, const NamedOption& v) { Integer(v, 0, INT32_MAX); }},
-      {"num_nodes",
-       [](ClientOptions&, const NamedOption& v) {
-         if (const int64_t nodes = Integer(v, 1, INT32_MAX); nodes > 1) {
-           throw Unimplemented("multi-process execution: num_nodes is ", nodes,
-                               ", and this plugin runs programs in one process only");
-         }
+      {"node_id",
+       [](ClientOptions& o, const NamedOption& v) {
+         o.node_id = static_cast<int>(Integer(v, 0, kMaxProcesses - 1));
        }},
+      {"num_nodes",
+       [](ClientOptions& o, const NamedOption& v) {
+         o.num_nodes = static_cast<int>(Integer(v, 1, kMaxProcesses));
+       }},
+      {"handshake_timeout_seconds",
+       [](ClientOptions& o, const NamedOption& v) {
+         o.handshake_timeout_seconds = static_cast<int>(Integer(v, 1, kMaxTimeoutSeconds));
+       }},
+      {"kv_hook", [](ClientOptions& o, const NamedOption& v) { o.kv_hook = Address(v); }},
+      // Of a job of several slices; this plugin has no use for it.
       {"partition_index", [](ClientOptions&, const NamedOption& v) { Integer(v, 0, INT32_MAX); }},
   };
   return *known;
@@ -126,8 +134,10 @@ void Apply(ClientOptions& options, const NamedOption& option) {
 
 ClientOptions ClientOptions::Parse(std::span<const NamedOption> options) {
   ClientOptions result;
-  constexpr const char* kEnvironment[][2] = {{"TREADLE_NUM_DEVICES", "num_devices"},
-                                             {"TREADLE_NUM_THREADS", "num_threads"}};
+  constexpr const char* kEnvironment[][2] = {
+      {"TREADLE_NUM_DEVICES", "num_devices"},
+      {"TREADLE_NUM_THREADS", "num_threads"},
+      {"TREADLE_HANDSHAKE_TIMEOUT", "handshake_timeout_seconds"}};
   for (const auto& [variable, name] : kEnvironment) {
     const char* const value = std::getenv(variable);
     if (value == nullptr || *value == '\0') continue;
@@ -137,7 +147,20 @@ ClientOptions ClientOptions::Parse(std::span<const NamedOption> options) {
       throw InvalidArgument("environment variable ", variable, "='", value, "': ", error.text);
     }
   }
-  for (const NamedOption& option : options) Apply(result, option);
+  bool has_node_id = false;
+  for (const NamedOption& option : options) {
+    Apply(result, option);
+    has_node_id = has_node_id || option.name == "node_id";
+  }
+  const int num_nodes = std::max(result.num_nodes, 1);
+  if (result.node_id >= num_nodes) {
+    throw InvalidArgument("option node_id is ", result.node_id, " and must be below num_nodes, ",
+                          result.num_nodes == 0 ? "which was not given" : "which is ",
+                          result.num_nodes == 0 ? "" : std::to_string(result.num_nodes));
+  }
+  if (num_nodes > 1 && !has_node_id) {
+    throw InvalidArgument("option num_nodes is ", num_nodes, ", and node_id was not given");
+  }
   return result;
 }
 

@@ -19,7 +19,7 @@ struct NamedOption {
 };
 
 struct ClientOptions {
-  int num_devices = 1;
+  int num_devices = 1;          // of this process
   int num_threads = 0;          // 0: as many as the process may use
   int64_t compile_fn = 0;       // address of a TreadleCompileFn; 0: ask the process's Python
   int64_t compile_enabled = 0;  // address of an int32_t that is zero once the compiler must not be
@@ -27,10 +27,15 @@ struct ClientOptions {
   std::string compiler_build_id;
   std::array<int64_t, 3> stablehlo_version{
       0, 0, 0};  // of the caller's StableHLO; zeros: the oldest supported
+  // They come with jax.distributed, also for a single process. Without num_nodes (zero here) the
+  // caller has no key-value store.
+  int node_id = 0;
+  int num_nodes = 0;
+  int handshake_timeout_seconds = 300;  // as long as JAX waits for the processes to connect
+  int64_t kv_hook = 0;  // address of a TreadleKeyValueHook; 0: nobody wants to be told
 
   // Environment variables first, then `options`, which win. Throws INVALID_ARGUMENT for an unknown
-  // name (listing the known ones) or a value that does not fit, and UNIMPLEMENTED for a client of
-  // several processes.
+  // name (listing the known ones) or a value that does not fit.
   static ClientOptions Parse(std::span<const NamedOption> options);
 };
 

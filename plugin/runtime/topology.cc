@@ -1,20 +1,22 @@
 #include "plugin/runtime/topology.h"
 
 #include <charconv>
+#include <numeric>
 
 #include "plugin/runtime/cpu_features.h"
 #include "plugin/runtime/error.h"
-
-#ifndef TREADLE_VERSION
-#define TREADLE_VERSION "0.0.0"  // the build passes the one of versions.toml
-#endif
+#include "plugin/runtime/version.h"
 
 namespace treadle {
 
 namespace {
 
 constexpr int kMaxDevices = 1 << 16;
-constexpr std::string_view kSerializedPrefix = "treadle-topology-1\n";
+
+// Of one process: its number of devices. Of several: that of each, with commas between.
+constexpr std::string_view kOneProcess = "treadle-topology-1\n";
+constexpr std::string_view kProcesses = "treadle-topology-2\n";
+static_assert(kOneProcess.size() == kProcesses.size());
 
 // "<number><terminator>" off the front of `text`.
 template <typename Number>
@@ -36,16 +38,26 @@ uint64_t Fnv1a(std::string_view bytes) {
 }  // namespace
 
 std::string PlatformVersion(std::string_view compiler_build_id) {
-  return StrCat("treadle " TREADLE_VERSION " (build id ",
+  return StrCat("treadle ", TreadleVersion(), " (build id ",
                 compiler_build_id.empty() ? "unknown" : compiler_build_id, ")");
 }
 
-Topology::Topology(int num_devices, uint64_t cpu_features, std::string platform_version)
-    : cpu_features_(cpu_features), platform_version_(std::move(platform_version)) {
-  for (int id = 0; id < num_devices; ++id) {
-    devices_.push_back(std::make_unique<DeviceDescription>(DeviceDescription::Of(id, 0)));
-    device_list_.push_back(devices_.back().get());
+Topology::Topology(const std::vector<int>& process_devices, uint64_t cpu_features,
+                   std::string platform_version)
+    : process_devices_(process_devices),
+      cpu_features_(cpu_features),
+      platform_version_(std::move(platform_version)) {
+  int id = 0;
+  for (int process = 0; process < num_processes(); ++process) {
+    for (int i = 0; i < num_devices_of(process); ++i) {
+      devices_.push_back(std::make_unique<DeviceDescription>(DeviceDescription::Of(id++, process)));
+      device_list_.push_back(devices_.back().get());
+    }
   }
+}
+
+int Topology::first_device(int process) const {
+  return std::accumulate(process_devices_.begin(), process_devices_.begin() + process, 0);
 }
 
 std::unique_ptr<Topology> Topology::Named(std::string_view name) {
@@ -62,22 +74,33 @@ std::unique_ptr<Topology> Topology::Named(std::string_view name) {
     throw InvalidArgument("no topology is called '", name,
                           "'; write treadle for one device, or treadle:N for N of them");
   }
-  return std::make_unique<Topology>(count, HostCpuFeatures(), PlatformVersion(""));
+  return std::make_unique<Topology>(std::vector{count}, HostCpuFeatures(), PlatformVersion(""));
 }
 
 std::string Topology::Serialize() const {
-  return StrCat(kSerializedPrefix, num_devices(), "\n", cpu_features_, "\n", platform_version_);
+  std::string counts;
+  for (const int count : process_devices_) counts += (counts.empty() ? "" : ",") + StrCat(count);
+  return StrCat(num_processes() == 1 ? kOneProcess : kProcesses, counts, "\n", cpu_features_, "\n",
+                platform_version_);
 }
 
 std::unique_ptr<Topology> Topology::Deserialize(std::string_view bytes) {
-  int count = 0;
+  std::vector<int> counts;
+  int count = 0, total = 0;
   uint64_t features = 0;
-  if (bytes.starts_with(kSerializedPrefix)) {
-    bytes.remove_prefix(kSerializedPrefix.size());
-    if (TakeNumber(bytes, '\n', &count) && TakeNumber(bytes, '\n', &features) && count >= 1 &&
-        count <= kMaxDevices) {
-      return std::make_unique<Topology>(count, features, std::string(bytes));
-    }
+  const bool several = bytes.starts_with(kProcesses);
+  bool good = several || bytes.starts_with(kOneProcess);
+  bytes.remove_prefix(good ? kOneProcess.size() : 0);
+  while (good && several && TakeNumber(bytes, ',', &count)) {
+    good = count >= 1 && count <= kMaxDevices - total;
+    total += good ? count : 0;
+    counts.push_back(count);
+  }
+  good = good && TakeNumber(bytes, '\n', &count) && count >= 1 && count <= kMaxDevices - total &&
+         TakeNumber(bytes, '\n', &features);
+  if (good) {
+    counts.push_back(count);
+    return std::make_unique<Topology>(counts, features, std::string(bytes));
   }
   throw InvalidArgument("these bytes are not a serialized topology of this plugin");
 }

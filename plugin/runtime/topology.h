@@ -23,7 +23,9 @@ std::string PlatformVersion(std::string_view compiler_build_id);
 
 class Topology {
  public:
-  Topology(int num_devices, uint64_t cpu_features, std::string platform_version);
+  // `process_devices`: how many devices each process has. Ids count through the processes.
+  Topology(const std::vector<int>& process_devices, uint64_t cpu_features,
+           std::string platform_version);
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
 
@@ -35,6 +37,10 @@ class Topology {
   int num_devices() const { return static_cast<int>(devices_.size()); }
   uint64_t cpu_features() const { return cpu_features_; }
   const std::string& platform_version() const { return platform_version_; }
+  int num_processes() const { return static_cast<int>(process_devices_.size()); }
+  // The devices of the process are first_device(process), and those that follow.
+  int first_device(int process) const;
+  int num_devices_of(int process) const { return process_devices_[static_cast<size_t>(process)]; }
   DeviceDescription& device(int index) const { return *devices_[static_cast<size_t>(index)]; }
   DeviceDescription* const* devices() const { return device_list_.data(); }
 
@@ -43,6 +49,7 @@ class Topology {
   uint64_t Fingerprint() const;
 
  private:
+  const std::vector<int> process_devices_;
   const uint64_t cpu_features_;
   const std::string platform_version_;
   std::vector<std::unique_ptr<DeviceDescription>> devices_;

@@ -123,6 +123,16 @@ def test_default_device_assignment(client):
         ({"stablehlo_version": "new"}, ["stablehlo_version is 'new'", "1.17.0"]),
         ({"stablehlo_version": "1.2"}, ["stablehlo_version is '1.2'"]),
         ({"compiler_build_id": 5}, ["compiler_build_id wants a string"]),
+        ({"num_nodes": 0}, ["num_nodes is 0", "from 1 to 16384"]),
+        ({"num_nodes": 10**6, "node_id": 0}, ["num_nodes is 1000000"]),
+        ({"num_nodes": 2}, ["num_nodes is 2", "node_id was not given"]),
+        ({"num_nodes": 2, "node_id": 2}, ["node_id is 2", "below num_nodes, which is 2"]),
+        ({"node_id": 1}, ["node_id is 1", "num_nodes, which was not given"]),
+        ({"num_nodes": 2, "node_id": -1}, ["node_id is -1"]),
+        ({"handshake_timeout_seconds": 0}, ["handshake_timeout_seconds is 0"]),
+        ({"handshake_timeout_seconds": "-5"}, ["handshake_timeout_seconds is -5"]),
+        ({"handshake_timeout_seconds": "soon"}, ["handshake_timeout_seconds wants an integer"]),
+        ({"kv_hook": "here"}, ["kv_hook wants an address"]),
     ],
 )
 def test_bad_options(options, texts):
@@ -135,12 +145,6 @@ def test_numbers_may_come_as_text():
     client = Client(num_devices="2", num_threads="1")
     assert len(client.devices) == 2
     client.close()
-
-
-def test_one_process_of_a_distributed_job():
-    Client(num_nodes=1, node_id=0).close()
-    with raises(errors.Unimplemented, "multi-process", "num_nodes is 2"):
-        Client(num_nodes=2, node_id=0)
 
 
 def run(code, **environment):

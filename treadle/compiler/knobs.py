@@ -108,6 +108,13 @@ NUM_DEVICES: Knob[int] = Knob(
     "a number, at least 1",
     "Devices that one client offers. Read by the plugin.",
 )
+HANDSHAKE_TIMEOUT: Knob[int] = Knob(
+    "TREADLE_HANDSHAKE_TIMEOUT",
+    300,
+    _between(1, 7 * 24 * 3600),
+    "a number of seconds, at least 1",
+    "How long a process of a distributed program waits for the others. Read by the plugin.",
+)
 PLUGIN_PATH: Knob[Path | None] = Knob(
     "TREADLE_PLUGIN_PATH",
     None,
@@ -122,6 +129,7 @@ ALL: tuple[Knob[Path | None] | Knob[bool] | Knob[int], ...] = (
     DEBUG,
     NUM_THREADS,
     NUM_DEVICES,
+    HANDSHAKE_TIMEOUT,
     PLUGIN_PATH,
 )
 

@@ -11,8 +11,8 @@ from treadle.compiler.frontend.options import CompileOptions, parse_options
 
 
 def test_defaults():
-    assert parse_options(b"") == CompileOptions(1, 1, (0,))
-    assert parse_options(serialized()) == CompileOptions(1, 1, (0,))
+    assert parse_options(b"") == CompileOptions(1, 1, ())
+    assert parse_options(serialized()) == CompileOptions(1, 1, ())
 
 
 def test_one_device():

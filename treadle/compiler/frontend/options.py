@@ -45,7 +45,7 @@ class CompileOptions:
     Attributes:
       num_replicas: copies of the program that run on different data.
       num_partitions: parts that the program is split into.
-      device_assignment: device ids, replica-major; empty for a portable executable.
+      device_assignment: device ids, replica-major; empty when they are not named, or for a portable executable.
       use_spmd_partitioning: the program carries shardings for all partitions at once.
     """
 
@@ -95,12 +95,10 @@ def _parse(data: bytes) -> CompileOptions:
     for name, count in (("num_replicas", replicas), ("num_partitions", partitions)):
         if not 1 <= count <= _MAX_DEVICES:
             raise _OptionsError(f"{name} is {count}")
-    devices: tuple[int, ...] = ()
+    devices: tuple[int, ...] = ()  # the runtime takes those of the process
     if _DEVICE_ASSIGNMENT in build:
         assignment = _message(build[_DEVICE_ASSIGNMENT], "device_assignment")
         devices = _device_assignment(assignment, replicas, partitions)
-    elif not portable and replicas * partitions == 1:
-        devices = (0,)
     spmd = bool(_number(build.get(_USE_SPMD_PARTITIONING, 0), "use_spmd_partitioning"))
     return CompileOptions(replicas, partitions, () if portable else devices, spmd)
 
