@@ -9,6 +9,7 @@ from types import ModuleType
 # Name -> what it does. A subcommand's module has its name.
 COMMANDS = {
     "check": "do the pinned headers, the built plugin and the installed packages go together",
+    "pins": "which pins of versions.toml are stale, and is everything derived from it in step",
     "diff": "what changed between two sets of XLA's C headers, and is it binary compatible",
 }
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TIMEOUT = 600
-_PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
+_PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
 
 
 class RegistryError(RuntimeError):

@@ -1,0 +1,149 @@
+"""The program `pins`, with registries that the tests stand in for."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from third_party.python import lock
+from tools.version_sync import checkout, cli, pins, registry
+from tools.version_sync.registry import RegistryError
+
+ROOT = Path.cwd()
+PINS = tomllib.loads((ROOT / "versions.toml").read_text())
+
+
+class Registry:
+    """Answers with what is pinned, but for what a test changes."""
+
+    def __init__(self) -> None:
+        self.newer: dict[str, str] = {}
+        self.silent: set[str] = set()
+
+    def versions(self, package: str, python: str = "", pre: bool = False, index: str = "") -> list[str]:
+        if package in self.silent:
+            raise RegistryError(f"The versions of {package}: no answer")
+        found = self.pinned(package, python)
+        if package in self.newer and (pre or "rc" not in self.newer[package]):
+            found = [self.newer[package], *found]
+        return found
+
+    def pinned(self, package: str, python: str) -> list[str]:
+        if package in ("jax", "jaxlib"):
+            return [row[package] for row in PINS["jax"]["tested"] if python in row["python"]]
+        for row in PINS["tools"]["packages"]:
+            if row.startswith(f"{package}=="):
+                return [row.partition("==")[2]]
+        known = {PINS["onednn"][key]: PINS["onednn"]["version"] for key in ("runtime_package", "development_package")}
+        known["llvmlite"] = PINS["llvmlite"]["version"]
+        entry = next(entry for entry in lock.locks(PINS) if entry.python == PINS["python"]["versions"][-1])
+        return [known.get(package) or entry.rows(ROOT).get(package.replace("_", "-")) or "1.0"]
+
+    def debian_version(self, package: str) -> str:
+        return self.newer.get(package, str(PINS["bazel"]["version"]))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    stand_in = Registry()
+    monkeypatch.setattr(registry, "versions", stand_in.versions)
+    monkeypatch.setattr(registry, "debian_version", stand_in.debian_version)
+    monkeypatch.setattr(checkout, "root", lambda: ROOT)
+    monkeypatch.setattr(lock, "find_python", lambda *_: sys.executable)
+    pins._versions.cache_clear()
+    return stand_in
+
+
+Answer = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def answer(asked: Registry, capsys: pytest.CaptureFixture[str]) -> Answer:
+    def ask(*options: str) -> tuple[int, dict[str, Any]]:
+        code = cli.main(["pins", "--json", *options])
+        return code, json.loads(capsys.readouterr().out)
+
+    return ask
+
+
+def row(answer: dict[str, Any], name: str) -> dict[str, str]:
+    """The first row of that name: of the tested pairs, the newest."""
+    return next(entry for entry in answer["pins"] if entry["name"] == name)
+
+
+def test_nothing_is_stale(answer: Answer):
+    code, found = answer()
+    assert code == 0
+    assert found["schema"] == "treadle-pins-1"
+    assert {entry["state"] for entry in found["pins"]} == {"current", "kept", "range", "local"}
+    assert found["out_of_date"] == []
+    names = {entry["name"] for entry in found["pins"]}
+    assert {"bazel", "llvmlite", "XLA headers (pypjrt)", "onednn-cpu-gomp", "tool ruff", "numpy range"} <= names
+
+
+@pytest.mark.parametrize(
+    ("package", "newer", "name"),
+    [
+        ("ruff", "99.0", "tool ruff"),
+        ("llvmlite", "0.50.1", "llvmlite"),
+        ("bazel-bootstrap", "5.0.0", "bazel"),
+        ("pypjrt", "0.2.0", "XLA headers (pypjrt)"),
+        ("jaxlib", "0.12.1", "jaxlib (Python 3.13)"),
+        ("jax", "0.13.0", "jax range"),
+    ],
+)
+def test_a_newer_version_makes_a_pin_stale(asked: Registry, answer: Answer, package: str, newer: str, name: str):
+    asked.newer[package] = newer
+    code, found = answer()
+    assert code == 3
+    assert (row(found, name)["newest"], row(found, name)["state"]) == (newer, "stale")
+
+
+def test_a_pre_release_is_shown_and_makes_nothing_stale(asked: Registry, answer: Answer):
+    asked.newer["jaxlib"] = "0.13.0rc1"
+    code, found = answer()
+    assert code == 0
+    assert row(found, "jaxlib pre-release")["newest"] == "0.13.0rc1"
+
+
+def test_older_pairs_are_kept_on_purpose(answer: Answer):
+    _, found = answer()
+    assert [entry["state"] for entry in found["pins"] if entry["name"] == "jaxlib (Python 3.13)"] == ["current", "kept"]
+
+
+def test_a_registry_that_does_not_answer_is_no_guess(asked: Registry, answer: Answer):
+    asked.silent.add("ruff")
+    code, found = answer()
+    assert code == 5
+    assert row(found, "tool ruff") | {"pinned": ""} == {
+        "name": "tool ruff",
+        "pinned": "",
+        "newest": "unknown",
+        "state": "unknown",
+        "note": "The versions of ruff: no answer",
+    }
+    asked.newer["mypy"] = "99.0"
+    pins._versions.cache_clear()
+    assert answer()[0] == 3
+
+
+def test_the_commit_is_that_of_versions_toml_or_a_clones(answer: Answer, tmp_path: Path):
+    _, found = answer("--offline")
+    known = PINS["xla_headers"]
+    assert found["xla_commit"] == {"commit": known["xla_commit"], "how": known["xla_commit_how"]}
+
+
+def test_text(asked: Registry, capsys: pytest.CaptureFixture[str]):
+    asked.newer["ruff"] = "99.0"
+    assert cli.main(["pins"]) == 3
+    text = capsys.readouterr().out
+    assert f"XLA commit of the pinned headers: {PINS['xla_headers']['xla_commit']}\n" in text
+    assert text.endswith("everything derived from versions.toml is in step\n")
+    (line,) = (line for line in text.splitlines() if line.startswith("tool ruff "))
+    assert line.split()[3:5] == ["99.0", "stale"]

@@ -1,0 +1,218 @@
+"""`pins`: every pin of versions.toml beside the newest version that its registry has.
+
+Also says what that is derived from versions.toml is out of date, and which commit of XLA the
+pinned headers are. --fix brings the derived files in step; it changes no pin, and no version in a
+lock file whose requirements are as they were (--upgrade does).
+
+Exit codes: 0 nothing is stale, 3 a pin is stale or a derived file out of date, 5 nothing is known
+to be stale but a registry could not be asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from third_party.python import lock
+from tools.version_sync import checkout, derived, registry, xla_commit
+from tools.version_sync.registry import RegistryError
+
+SCHEMA = "treadle-pins-1"
+FRESH, FAILED, STALE, UNKNOWN = 0, 1, 3, 5
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A pin and what the registry says; state is current, stale, kept, range, unknown or local."""
+
+    name: str
+    pinned: str
+    newest: str
+    state: str
+    note: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what `pins` takes."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--fix", action="store_true", help="write the derived files that are out of date")
+    parser.add_argument("--upgrade", action="store_true", help="with --fix: resolve every lock file anew")
+    parser.add_argument("--offline", action="store_true", help="ask no registry")
+    parser.add_argument(
+        "--python", action="append", default=[], metavar="3.x=INTERPRETER", help="an interpreter for --fix"
+    )
+    parser.add_argument("--xla-clone", type=Path, metavar="DIR", help="a git clone of openxla/xla, bare or not")
+
+
+@cache
+def _versions(package: str, python: str = "", pre: bool = False) -> tuple[str, ...]:
+    checkout.say(f"asking for {package}" + (f" (Python {python})" if python else ""))
+    return tuple(registry.versions(package, python, pre))
+
+
+def _compare(name: str, pinned: str, newest: Callable[[], Iterable[str]], note: str = "") -> Pin:
+    """A pin of one exact version beside the registry's list, the newest first."""
+    try:
+        found = list(newest())
+    except RegistryError as error:
+        return Pin(name, pinned, "unknown", "unknown", str(error))
+    if pinned not in found:
+        return Pin(name, pinned, found[0], "stale", f"the registry has no {pinned}")
+    return Pin(name, pinned, found[0], "current" if found[0] == pinned else "stale", note)
+
+
+def _jax(pins: Mapping[str, Any]) -> list[Pin]:
+    """The tested pairs: for each Python the newest one counts; the older are kept on purpose."""
+    rows = []
+    tested = pins["jax"]["tested"]
+    for package in ("jax", "jaxlib"):
+        for row in tested:
+            for python in row["python"]:
+                newest_tested = next(other[package] for other in tested if python in other["python"])
+                name = f"{package} (Python {python})"
+                pin = _compare(name, row[package], partial(_versions, package, python))
+                if row[package] != newest_tested and pin.state == "stale":
+                    pin = Pin(name, pin.pinned, pin.newest, "kept", "an older one that is tested on purpose")
+                rows.append(pin)
+        rows.append(_pre_release(package, pins["python"]["versions"][-1]))
+    rows.append(_range("jax range", pins["jax"], "jax", pins["python"]["versions"][-1]))
+    return rows
+
+
+def _pre_release(package: str, python: str) -> Pin:
+    name = f"{package} pre-release"
+    try:
+        newest, stable = _versions(package, python, pre=True)[0], _versions(package, python)[0]
+    except RegistryError as error:
+        return Pin(name, "-", "unknown", "unknown", str(error))
+    return Pin(
+        name, "-", newest if newest != stable else "none", "local", "" if newest == stable else "not tested here"
+    )
+
+
+def _key(version: str) -> list[int]:
+    """Orders releases; good enough to compare one with a bound such as "0.13"."""
+    return [int(part) if part.isdigit() else 0 for part in version.split(".")]
+
+
+def _range(name: str, bounds: Mapping[str, str], package: str, python: str) -> Pin:
+    """A range that the wheel accepts: stale when the newest release is outside of it."""
+    below = bounds.get("below")
+    text = f">={bounds['minimum']}" + (f",<{below}" if below else "")
+    try:
+        newest = _versions(package, python)[0]
+    except RegistryError as error:
+        return Pin(name, text, "unknown", "unknown", str(error))
+    outside = below is not None and _key(newest) >= _key(below)
+    note = "the newest is outside of what the wheel accepts" if outside else "the newest is inside"
+    return Pin(name, text, newest, "stale" if outside else "range", note)
+
+
+def _tools(pins: Mapping[str, Any], root: Path) -> list[Pin]:
+    """The tools, as the lock file of the newest Python has them."""
+    python = pins["python"]["versions"][-1]
+    entry = next(entry for entry in lock.locks(pins) if entry.python == python)
+    locked = entry.rows(root)
+    rows = []
+    for text in pins["tools"]["packages"]:
+        name, _, exact = text.partition("==")
+        pinned = exact or locked.get(name.lower().replace("_", "-"), "not locked")
+        note = "" if exact else f"by {entry.path}"
+        rows.append(_compare(f"tool {name}", pinned, partial(_versions, name, python), note))
+    return rows
+
+
+def _interpreters(pins: Mapping[str, Any], given: Mapping[str, str]) -> list[Pin]:
+    """Python itself comes from no registry: what is on this machine is said instead."""
+    rows = []
+    for version in pins["python"]["versions"]:
+        found = lock.find_python(version, given)
+        note = "an interpreter is here" if found else "no interpreter is here: its lock files cannot be made"
+        rows.append(Pin(f"Python {version}", version, "not asked", "local", note))
+    return rows
+
+
+def collect(pins: Mapping[str, Any], root: Path, given: Mapping[str, str]) -> list[Pin]:
+    """Every pin of versions.toml, each beside what its registry says now."""
+    llvmlite, headers, onednn = pins["llvmlite"], pins["xla_headers"], pins["onednn"]
+    python = pins["python"]["versions"][-1]
+    rows = _interpreters(pins, given)
+    rows.append(
+        _compare("bazel", pins["bazel"]["version"], lambda: [registry.debian_version("bazel-bootstrap")], "from apt")
+    )
+    rows += _jax(pins)
+    rows.append(_compare("llvmlite", llvmlite["version"], partial(_versions, "llvmlite", python)))
+    rows += [_range(f"{name} range", pins[name], name, python) for name in ("llvmlite", "numpy", "ml_dtypes")]
+    rows.append(
+        _compare(
+            f"XLA headers ({headers['package']})",
+            headers["version"],
+            partial(_versions, headers["package"]),
+            f"PJRT {headers['pjrt_api']}, FFI {headers['ffi_api']}",
+        )
+    )
+    for key in ("runtime_package", "development_package"):
+        rows.append(_compare(onednn[key], onednn["version"], partial(_versions, onednn[key])))
+    return rows + _tools(pins, root)
+
+
+def _commit(options: argparse.Namespace, pins: Mapping[str, Any], root: Path) -> xla_commit.Found:
+    known = pins["xla_headers"]
+    if options.xla_clone is None:
+        return xla_commit.Found(known["xla_commit"], known["xla_commit_how"])
+    headers = checkout.named_headers(known["pjrt_api"], root)
+    return xla_commit.find(headers, options.xla_clone)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Lists, mends what it was asked to, and prints; gives the exit code."""
+    root = checkout.root()
+    pins = checkout.pins(root)
+    given = dict(text.split("=", 1) for text in options.python)
+    changed: list[str] = []
+    skipped: list[str] = []
+    try:
+        commit = _commit(options, pins, root)
+        if options.fix:
+            if options.xla_clone is not None and xla_commit.record(root / "versions.toml", commit):
+                changed.append("versions.toml")
+            written, skipped = derived.regenerate(root, given, options.upgrade)
+            changed += written
+    except (xla_commit.CloneError, RuntimeError) as error:
+        checkout.say(f"version_sync pins: {error}")
+        return FAILED
+    rows = [] if options.offline else collect(pins, root, given)
+    stale_files = derived.stale(root)
+    answer = {
+        "schema": SCHEMA,
+        "pins": [asdict(row) for row in rows],
+        "xla_commit": asdict(commit),
+        "out_of_date": stale_files,
+        "changed": changed,
+        "skipped": skipped,
+    }
+    print(json.dumps(answer, indent=2) if options.json else to_text(answer))
+    states = {row.state for row in rows}
+    return STALE if stale_files or "stale" in states else UNKNOWN if "unknown" in states else FRESH
+
+
+def to_text(answer: Mapping[str, Any]) -> str:
+    """The answer, for people."""
+    head = {"name": "pin", "pinned": "pinned", "newest": "newest", "state": "", "note": ""}
+    table = [head, *answer["pins"]] if answer["pins"] else []
+    widths = {key: max((len(row[key]) for row in table), default=0) for key in ("name", "pinned", "newest", "state")}
+    lines = ["  ".join(row[key].ljust(width) for key, width in widths.items()) + f"  {row['note']}" for row in table]
+    lines = [line.rstrip() for line in lines]
+    commit = answer["xla_commit"]
+    lines += ["", f"XLA commit of the pinned headers: {commit['commit']}", f"  {commit['how']}", ""]
+    lines += [f"changed: {name}" for name in answer["changed"]]
+    lines += [f"not done: {text}" for text in answer["skipped"]]
+    lines += [f"out of date: {text}" for text in answer["out_of_date"]]
+    if not answer["out_of_date"]:
+        lines.append("everything derived from versions.toml is in step")
+    return "\n".join(lines).lstrip("\n")
