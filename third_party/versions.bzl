@@ -3,9 +3,9 @@
 load("//third_party/python:interpreter.bzl", "base_python", "INTERPRETER_VARIABLES")
 
 _PROGRAM = """
-import pprint, sys, tomllib
+import sys, tomllib
 with open(sys.argv[1], "rb") as file:
-    print("VERSIONS = " + pprint.pformat(tomllib.load(file)))
+    print("VERSIONS = " + repr(tomllib.load(file)))
 """
 
 def _versions_impl(rctx):

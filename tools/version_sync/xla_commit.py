@@ -112,9 +112,11 @@ def record(pins: Path, found: Found) -> bool:
     edited = text
     for key, value in (("xla_commit", found.commit), ("xla_commit_how", found.how)):
         quoted = value.replace("\\", "\\\\").replace('"', "'")
-        edited, count = re.subn(rf"(?m)^{key} = .*$", lambda _, key=key, quoted=quoted: f'{key} = "{quoted}"', edited)
-        if count != 1:
-            raise ValueError(f"{pins} has {count} lines that begin with `{key} =`; it needs one, under [xla_headers]")
+        lines = re.findall(rf"(?m)^{key} = .*$", edited)
+        if len(lines) != 1:
+            problem = f"{len(lines)} lines that begin with `{key} =`"
+            raise ValueError(f"{pins} has {problem}; it needs one, under [xla_headers]")
+        edited = edited.replace(lines[0], f'{key} = "{quoted}"')
     if edited != text:
         pins.write_text(edited, encoding="utf-8")
     return edited != text
