@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,16 +12,17 @@ from pathlib import Path
 import pytest
 
 from third_party.python import lock
-from tools.version_sync import derived
+from tools.version_sync import derived, tables
 
 # Bazel runs a test where its declared files lie.
 ROOT = Path.cwd()
+HEADERS = Path(os.environ["RUNFILES_DIR"]) / "xla_headers"
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """versions.toml and everything derived from it, in a folder of its own."""
-    names = ["versions.toml", *derived.derived_files(ROOT), *derived.sources(ROOT)]
+    names = ["versions.toml", *derived.derived_files(ROOT)]
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
@@ -34,7 +36,7 @@ def edit(root: Path, old: str, new: str, name: str = "versions.toml") -> None:
 
 
 def test_the_checkout_is_in_step():
-    assert derived.stale(ROOT) == []
+    assert derived.stale(ROOT, HEADERS) == []
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,15 @@ def test_an_edited_lock_file_is_noticed(copy: Path):
     edit(copy, "jaxlib==0.10.2 ", "jaxlib==0.10.1 ", name)
     (problem,) = derived.stale(copy)
     assert problem.startswith(f"{name} does not lock jaxlib==0.10.2; run ")
+
+
+def test_tables_made_from_the_headers_are_noticed_and_mended(copy: Path, pip: Pip):
+    edit(copy, '"PJRT_Client_Create"', '"PJRT_Client_Creator"', tables.SLOTS)
+    (problem,) = derived.stale(copy, HEADERS)
+    assert problem.startswith(f"{tables.SLOTS} is out of date; run ")
+    assert derived.regenerate(copy, HEADERS) == ([tables.SLOTS], [])
+    assert derived.stale(copy, HEADERS) == []
+    assert pip.calls == 0
 
 
 class Pip:
@@ -113,17 +124,14 @@ def test_fix_mends_what_is_out_of_step_and_twice_changes_nothing(copy: Path, pip
 
 def test_what_was_locked_keeps_its_version_unless_asked(copy: Path, pip: Pip):
     name = "third_party/python/lock/py311-jaxlib0.10.2.txt"
-    (entry,) = (
-        entry for entry in lock.locks(tomllib.loads((copy / "versions.toml").read_text())) if entry.path == name
-    )
-    before = entry.rows(copy)
+    before = lock.rows(copy / name)
     edit(copy, '    "pytest",\n', '    "pytest",\n    "pytest-cov",\n')
     derived.regenerate(copy)
-    after = entry.rows(copy)
+    after = lock.rows(copy / name)
     assert after["ruff"] == before["ruff"]
     assert after["pytest-cov"] == "99.0"
     derived.regenerate(copy, upgrade=True)
-    assert entry.rows(copy)["ruff"] == "99.0"
+    assert lock.rows(copy / name)["ruff"] == "99.0"
 
 
 def test_without_the_interpreter_the_lock_file_stays_and_is_named(copy: Path, monkeypatch: pytest.MonkeyPatch):

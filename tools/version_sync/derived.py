@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from third_party.python import lock
-from tools.version_sync import tables
+from tools.version_sync import header, tables
 
 BAZEL_VERSION = ".bazelversion"
 
@@ -20,51 +20,58 @@ def _pins(root: Path) -> dict[str, Any]:
     return tomllib.loads((root / "versions.toml").read_text(encoding="utf-8"))
 
 
-def _texts(root: Path) -> dict[str, str]:
+def _texts(root: Path, headers: Path | None) -> dict[str, str]:
     """The derived files that need no registry: what each should say, by its name."""
     pins = _pins(root)
-    return {BAZEL_VERSION: pins["bazel"]["version"] + "\n", tables.SUPPORTED: tables.supported(pins)}
+    texts = {BAZEL_VERSION: pins["bazel"]["version"] + "\n", tables.SUPPORTED: tables.supported(pins)}
+    if headers is not None:
+        texts[tables.SLOTS] = tables.slots(header.read(headers))
+    return texts
 
 
 def derived_files(root: Path) -> list[str]:
     """The files of the checkout `root` that are derived, by name."""
-    return [*_texts(root), *(entry.path for entry in lock.locks(_pins(root)))]
+    return [*_texts(root, None), tables.SLOTS, *(entry.path for entry in lock.locks(_pins(root)))]
 
 
-def sources(root: Path) -> list[str]:
-    """The files beside versions.toml that something is derived from, by name."""
-    del root
-    return []
+def _out_of_date(root: Path, headers: Path | None) -> dict[str, str]:
+    """What should be in the files that say something else, or nothing."""
+    return {
+        name: text
+        for name, text in _texts(root, headers).items()
+        if not (root / name).is_file() or (root / name).read_text(encoding="utf-8") != text
+    }
 
 
-def stale(root: Path) -> list[str]:
-    """What in the checkout `root` is out of step with what it is derived from, and what to run; needs no network."""
-    problems = []
-    for name, text in _texts(root).items():
-        file = root / name
-        if not file.is_file():
-            problems.append(f"{name} is missing; run ./bazelw run //tools/version_sync -- pins --fix")
-        elif file.read_text(encoding="utf-8") != text:
-            problems.append(f"{name} is out of date; run ./bazelw run //tools/version_sync -- pins --fix")
+def stale(root: Path, headers: Path | None = None) -> list[str]:
+    """What in the checkout `root` is out of step with what it is derived from, and what to run; needs no network.
+
+    `headers` is the folder of the pinned headers; without it, what is derived from those is not looked at.
+    """
+    problems = [
+        f"{name} is {'out of date' if (root / name).is_file() else 'missing'}; {lock.REMEDY}"
+        for name in _out_of_date(root, headers)
+    ]
     for entry in lock.locks(_pins(root)):
         problems += entry.problems(root)
     return problems
 
 
 def regenerate(
-    root: Path, interpreters: Mapping[str, str] | None = None, upgrade: bool = False
+    root: Path,
+    headers: Path | None = None,
+    interpreters: Mapping[str, str] | None = None,
+    upgrade: bool = False,
 ) -> tuple[list[str], list[str]]:
     """Writes what is out of step; gives the files that changed, and what could not be made and why.
 
     Raises:
         RuntimeError: pip cannot resolve the requirements of a lock file, or cannot be reached.
+        HeaderError: `headers` holds no headers.
     """
-    changed = []
-    for name, text in _texts(root).items():
-        file = root / name
-        if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-            changed.append(name)
+    changed = _out_of_date(root, headers)
+    for name, text in changed.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
     locked, skipped = lock.update(root, interpreters, upgrade)
-    return changed + locked, skipped
+    return [*changed, *locked], skipped

