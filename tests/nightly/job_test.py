@@ -107,6 +107,12 @@ def test_uncommitted_sources_are_no_last_good(tmp_path: Path):
     assert " with uncommitted changes |" in markdown(options)
 
 
+def test_a_part_of_the_tests_is_no_last_good(tmp_path: Path):
+    options = replace(checkout(tmp_path), tests=("ops",))
+    assert job.run(options, find(), [Fake("tests")])["verdict"] == "passed"
+    assert not (options.out / "last_good.json").exists()
+
+
 def test_a_run_without_an_answer_from_the_registry(tmp_path: Path):
     options = checkout(tmp_path)
     unreachable = Fake("find", do=breaks(Kind.ENVIRONMENT, "the registry does not answer"))
@@ -187,6 +193,7 @@ def test_busy(line: Line, capsys: pytest.CaptureFixture[str]):
     [
         (["--jax-clone", "no/folder"], "--jax-clone no/folder: there is no such folder"),
         (["--keep", "0"], "must be at least 1"),
+        (["--tests", "ops,all"], "--tests: no group is called all; there are registration, "),
         (["--inject", "nothing"], "invalid choice: 'nothing'"),
     ],
 )

@@ -136,7 +136,9 @@ def test_a_run_of_pytest_and_an_injected_failure(tmp_path: Path):
     file = tmp_path / "small_test.py"
     file.write_text("import os\ndef test_it(): assert os.environ['NAME'] == 'x'\ndef test_two(): pass\n")
     group = Group("small", (str(file),), 60, (("NAME", "x"),))
-    result = run_with(tmp_path / "run", ProjectTests(Options(ROOT, tmp_path, inject="test"), (group,)))
+    result = run_with(
+        tmp_path / "run", ProjectTests(Options(ROOT, tmp_path, tests=("small",), inject="test"), (group,))
+    )
     assert (result.facts["small"]["passed"], result.facts["small"]["failed"]) == (2, {})
     assert (result.facts["injected"]["passed"], result.facts["injected"]["failed"]) == (0, {"numerics": 1})
     assert [item.kind for item in result.breaks] == [Kind.NUMERICS]

@@ -13,7 +13,7 @@ from pathlib import Path
 from tools.nightly import job, kinds, store
 from tools.nightly.engine import Step
 from tools.nightly.kinds import Kind
-from tools.nightly.options import INJECTIONS, JAX_TESTS, Options
+from tools.nightly.options import INJECTIONS, JAX_TESTS, TESTS, Options
 from tools.nightly.report import SCHEMA
 from tools.nightly.steps.build import Build
 from tools.nightly.steps.canary import Canary
@@ -68,6 +68,12 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--jaxlib", metavar="VERSION", help="this jax and jaxlib, not the newest")
     made.add_argument("--python", metavar="PROGRAM", help="(default: the newest supported one on the PATH or pyenv's)")
+    made.add_argument(
+        "--tests",
+        metavar="NAME,...",
+        default=",".join(TESTS),
+        help="the groups of Treadle's tests that are run (default: %(default)s)",
+    )
     made.add_argument("--jax-clone", type=Path, metavar="DIR", help="a git clone of JAX: a slice of its tests is run")
     made.add_argument(
         "--jax-tests",
@@ -93,6 +99,9 @@ def options(arguments: Sequence[str]) -> tuple[Options, bool]:
         usage.error("--keep and --workers must be at least 1")
     if given.jax_clone and not given.jax_clone.is_dir():
         usage.error(f"--jax-clone {given.jax_clone}: there is no such folder")
+    groups = tuple(name.strip() for name in given.tests.split(",") if name.strip())
+    if unknown := set(groups) - set(TESTS):
+        usage.error(f"--tests: no group is called {', '.join(sorted(unknown))}; there are {', '.join(TESTS)}")
     names = tuple(name.strip().removesuffix(".py").removeprefix("tests/") for name in given.jax_tests.split(","))
     asked = Options(
         root=root,
@@ -100,6 +109,7 @@ def options(arguments: Sequence[str]) -> tuple[Options, bool]:
         index=given.index,
         jaxlib=given.jaxlib,
         python=given.python,
+        tests=groups,
         jax_clone=given.jax_clone.absolute() if given.jax_clone else None,
         jax_tests=tuple(name for name in names if name),
         workers=given.workers,

@@ -14,7 +14,7 @@ from typing import Any
 
 from tools.nightly import report as reports
 from tools.nightly.engine import Engine, Outcome, Result, Run, Step, progress
-from tools.nightly.options import Options
+from tools.nightly.options import TESTS, Options
 from tools.nightly.report import Context
 from tools.nightly.revision import Revision, commits_since, git, revision
 from tools.nightly.store import Store, write_atomically, write_json
@@ -47,7 +47,7 @@ def run(options: Options, find: Step, steps: Sequence[Step]) -> dict[str, Any]:
         for folder in (current.folder, options.out):
             write_json(folder / "report.json", document)
             write_atomically(folder / "report.md", reports.markdown(document))
-        if is_good(document):
+        if is_good(document, options):
             store.set_last_good({"started": started, "key": key, "tested": document["tested"]})
         for name in store.prune(options.keep, current=key):
             progress(f"deleted the old run {name}")
@@ -63,11 +63,14 @@ def _find(options: Options, find: Step) -> tuple[Result, Path]:
     return found, asking.log
 
 
-def is_good(document: Mapping[str, Any]) -> bool:
-    """Whether later runs may be compared with this one: nothing broke, nothing is injected, all is committed."""
+def is_good(document: Mapping[str, Any], options: Options) -> bool:
+    """Whether later runs may be compared with this one.
+
+    Nothing broke, all of Treadle's tests ran, nothing was injected, and all sources are committed.
+    """
     passed = {step["name"]: step["outcome"] == Outcome.PASSED for step in document["steps"]}
     whole = all(done for name, done in passed.items() if name != "jax-tests")
-    clean = not document["injected"] and not document["tested"]["uncommitted"]
+    clean = not options.inject and set(options.tests) == set(TESTS) and not document["tested"]["uncommitted"]
     return document["verdict"] == "passed" and whole and clean
 
 
@@ -79,7 +82,14 @@ def run_key(facts: Mapping[str, Any], sources: Revision, options: Options) -> st
             clone = git(options.jax_clone, "rev-parse", "HEAD").strip()
         except (OSError, subprocess.CalledProcessError):  # the step that reads the clone says what is wrong with it
             clone = "unreadable"
-    asked = [clone, *options.jax_tests, options.inject or "", str(facts.get("jax")), options.index or ""]
+    asked = [
+        clone,
+        *options.tests,
+        *options.jax_tests,
+        options.inject or "",
+        str(facts.get("jax")),
+        options.index or "",
+    ]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:6]
     versions = f"{facts['jaxlib']}-py{facts['python']}" if facts else "unknown"
     return f"{versions}-{sources.name}-{digest}"

@@ -14,6 +14,10 @@ INJECTIONS = {
 JAX_TESTS = ("lax_test", "random_test", "nn_test")
 
 
+# The groups of Treadle's own tests; steps/project_tests.py says what is in each.
+TESTS = ("registration", "frontend", "capi", "execution", "ops", "ops-x64")
+
+
 @dataclass(frozen=True)
 class Options:
     """The command line, with its defaults filled in."""
@@ -23,6 +27,7 @@ class Options:
     index: str | None = None
     jaxlib: str | None = None
     python: str | None = None
+    tests: tuple[str, ...] = TESTS
     jax_clone: Path | None = None
     jax_tests: tuple[str, ...] = JAX_TESTS
     workers: int = 1

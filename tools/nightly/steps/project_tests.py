@@ -52,7 +52,7 @@ class ProjectTests:
 
     def __init__(self, options: Options, groups: tuple[Group, ...] = GROUPS) -> None:
         self.options = options
-        self.groups = groups
+        self.groups = tuple(group for group in groups if group.name in options.tests)
 
     def run(self, run: Run) -> Findings:
         found = Findings()
