@@ -63,7 +63,7 @@ def test_what_actionlint_does_not_ask_for(name: str):
     content = text(name)
     assert re.findall(r"permissions:\n(?: +.+\n)+", content) == ["permissions:\n  contents: read\n"]
     assert re.findall(r"^concurrency:$", content, re.MULTILINE)
-    assert content.count("    timeout-minutes: ") == content.count("    runs-on: ") > 0
+    assert content.count("    timeout-minutes: ") == content.count("    runs-on: ") >= 1
     used = re.findall(r"uses: (.*)", content)
     assert used
     for action in used:

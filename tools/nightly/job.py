@@ -82,14 +82,7 @@ def run_key(facts: Mapping[str, Any], sources: Revision, options: Options) -> st
             clone = git(options.jax_clone, "rev-parse", "HEAD").strip()
         except (OSError, subprocess.CalledProcessError):  # the step that reads the clone says what is wrong with it
             clone = "unreadable"
-    asked = [
-        clone,
-        *options.tests,
-        *options.jax_tests,
-        options.inject or "",
-        str(facts.get("jax")),
-        options.index or "",
-    ]
+    asked = [clone, options.tests, options.jax_tests, options.inject, facts.get("jax"), options.index]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:6]
     versions = f"{facts['jaxlib']}-py{facts['python']}" if facts else "unknown"
     return f"{versions}-{sources.name}-{digest}"
