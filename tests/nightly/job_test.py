@@ -141,6 +141,26 @@ def test_every_break_is_in_the_report(tmp_path: Path):
     assert "a value" not in others
 
 
+def test_the_versions_are_in_the_report(tmp_path: Path):
+    options = checkout(tmp_path)
+    attributes = {"stablehlo_minimum_version": [0, 9, 0], "stablehlo_current_version": [1, 17, 0]}
+    jaxlib = {"pjrt": "0.116", "pjrt_source": "measured", "stablehlo_minimum": "0.9.0", "stablehlo_current": "1.22.0"}
+    facts = {"verdict": "skew", "plugin": {"pjrt": "0.114", "attributes": attributes}, "jaxlib": jaxlib}
+    names = Findings(facts={"checked": 70, "broken": ["jax._src.x"]}).broke(Kind.PRIVATE_API, "gone")
+    steps = [Fake("versions", do=lambda _: Findings(facts=facts)), Fake("private-names", do=lambda _: names)]
+    job.run(options, find(), steps)
+    assert markdown(options).count("|  | the plugin | jaxlib |\n| --- | --- | --- |\n") == 1
+    for row in (
+        "| PJRT C API | 0.114 | 0.116 (measured) |",
+        "| StableHLO | 0.9.0 to 1.17.0 | 0.9.0 to 1.22.0 |",
+        "| version_sync check | skew |  |",
+        "| private names of JAX | 70 relied on | 1 broken |",
+    ):
+        assert row in markdown(options)
+    assert job.run(options, find("1.1"), [Fake("versions", do=lambda _: Findings(facts={**facts, "plugin": {}}))])
+    assert "| PJRT C API | ? | 0.116 (measured) |\n| StableHLO | ? to ? |" in markdown(options)
+
+
 def test_old_runs_are_deleted(tmp_path: Path):
     options = replace(checkout(tmp_path), keep=1)
     job.run(options, find("1.0"), [])

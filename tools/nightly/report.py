@@ -64,8 +64,8 @@ def _changes(tested: Mapping[str, Any], context: Context) -> dict[str, Any] | No
 
 def markdown(report: Mapping[str, Any]) -> str:
     """The report for people."""
-    parts = [_head(report), _tested(report), _steps(report), _notes(report), _tests(report), _others(report)]
-    parts.append(_since(report))
+    sections = (_head, _tested, _together, _steps, _notes, _tests, _others, _since)
+    parts = [section(report) for section in sections]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -99,6 +99,23 @@ def _tested(report: Mapping[str, Any]) -> str:
         ("started", report["started"]),
     ]
     return _table(("tested", ""), [(name, value or "not known") for name, value in rows])
+
+
+def _together(report: Mapping[str, Any]) -> str:
+    facts = {step["name"]: step["facts"] for step in report["steps"]}
+    rows = []
+    if checked := facts.get("versions"):
+        plugin, jaxlib = checked["plugin"], checked["jaxlib"]
+        told = plugin.get("attributes") or {}
+        reads = [".".join(map(str, told.get(f"stablehlo_{end}_version", ["?"]))) for end in ("minimum", "current")]
+        rows = [
+            ("PJRT C API", plugin.get("pjrt", "?"), f"{jaxlib['pjrt'] or '?'} ({jaxlib['pjrt_source']})"),
+            ("StableHLO", " to ".join(reads), f"{jaxlib['stablehlo_minimum']} to {jaxlib['stablehlo_current']}"),
+            ("version_sync check", checked["verdict"], ""),
+        ]
+    if names := facts.get("private-names"):
+        rows.append(("private names of JAX", f"{names['checked']} relied on", f"{len(names['broken'])} broken"))
+    return _table(("", "the plugin", "jaxlib"), rows) if rows else ""
 
 
 def _steps(report: Mapping[str, Any]) -> str:
