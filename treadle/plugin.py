@@ -6,9 +6,11 @@ and never fails for someone who did not ask for Treadle.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +55,13 @@ def library_path() -> Path:
 
 def create_options() -> dict[str, str | int]:
     """The options of a client, besides those that the user gives JAX in jax_pjrt_client_create_options."""
-    from jaxlib.mlir.dialects import stablehlo
-
-    from treadle import build_id, compile_hook, distributed
+    from treadle import build_id, compile_hook, distributed, private_jax
 
     options: dict[str, str | int] = {
         "compile_fn": compile_hook.compile_address(),
         "compile_enabled": compile_hook.enabled_address(),
         "compiler_build_id": build_id.build_id(),
-        "stablehlo_version": stablehlo.get_current_version(),
+        "stablehlo_version": private_jax.resolve("jaxlib.mlir.dialects.stablehlo.get_current_version")(),
         "kv_hook": distributed.hook_address(),
     }
     if not os.environ.get(DEVICES_VARIABLE):  # the plugin reads it itself
@@ -104,21 +104,27 @@ def initialize() -> None:
 
 
 def _register(fail_quietly: bool) -> None:
-    from jax._src import xla_bridge
-    from jax._src.lib import xla_client
-    from jax.extend import backend
+    from treadle.private_jax import resolve
 
     # JAX's register_plugin does the same, but calls every plugin experimental that it does not know, and lets a plugin
     # that was not asked for stop the program.
-    c_api = xla_client.load_pjrt_plugin_dynamically(NAME, str(library_path()))
+    path = library_path()
+    c_api = resolve("jaxlib.xla_client.load_pjrt_plugin_dynamically")(NAME, str(path))
+    try:
+        # Here and not with the client, because this is where jaxlib refuses a plugin of another version.
+        resolve("jaxlib.xla_client.initialize_pjrt_plugin")(NAME)
+    except Exception as error:
+        raise RuntimeError(_refusal(path, error)) from error
+    _warn_of_untested_versions()
 
     def make_client() -> Any:
-        return xla_bridge.make_pjrt_c_api_client(NAME, options=create_options)
+        return resolve("jax._src.xla_bridge.make_pjrt_c_api_client")(NAME, options=create_options)
 
     def make_topology(topology_name: str = NAME, **options: Any) -> Any:
-        return xla_client.make_c_api_device_topology(c_api, topology_name, **{**create_options(), **options})
+        make = resolve("jaxlib.xla_client.make_c_api_device_topology")
+        return make(c_api, topology_name, **{**create_options(), **options})
 
-    backend.register_backend_factory(
+    resolve("jax.extend.backend.register_backend_factory")(
         NAME,
         make_client,
         priority=PRIORITY,
@@ -129,11 +135,37 @@ def _register(fail_quietly: bool) -> None:
     )
 
 
+def _refusal(path: Path, error: Exception) -> str:
+    """What to tell whoever has a plugin that jaxlib does not take: which versions there are and what to install."""
+    from treadle.versions import known, library, rules, tested
+
+    plugin = library.api_version(path)
+    jaxlib = tested.installed("jaxlib")
+    release = known.release(jaxlib) if jaxlib else None
+    speaks = f" (PJRT {release.pjrt})" if release else ""
+    return (
+        f"jaxlib {jaxlib}{speaks} refuses {path}, which was built for PJRT {plugin} ({str(error).rstrip('.')}). "
+        f"To get a pair that fits: {rules.remedy(plugin)}."
+    )
+
+
+@functools.cache
+def _warn_of_untested_versions() -> None:
+    """One line, once in a process."""
+    from treadle.versions import tested
+
+    if sentence := tested.untested_sentence():
+        # Not of a line of this file: that would be printed as a second line, and says nothing.
+        warnings.warn_explicit(sentence, tested.UntestedVersionWarning, NAME, 1, module=NAME)
+
+
 def _register_failure(error: Exception) -> None:
     """Lets JAX report the reason, where it would say that it knows no such backend."""
-    from jax.extend import backend
+    from treadle.private_jax import resolve
 
     def fail() -> Any:
         raise RuntimeError(f"Treadle cannot be loaded: {error}") from error
 
-    backend.register_backend_factory(NAME, fail, priority=PRIORITY, fail_quietly=False, experimental=False)
+    resolve("jax.extend.backend.register_backend_factory")(
+        NAME, fail, priority=PRIORITY, fail_quietly=False, experimental=False
+    )

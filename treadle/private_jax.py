@@ -125,6 +125,12 @@ ENTRIES: tuple[Private, ...] = (
     Private("the FFI header of jaxlib", "says which XLA FFI version jaxlib speaks", _MEASURE, "ffi_header"),
     Private("JAX donates on the platform cpu", "the plugin calls itself cpu to get donation", _CANARY, "donation"),
     Private(
+        "the mark of donated arguments",
+        "a result may take their memory",
+        ("treadle/compiler/frontend/arguments.py",),
+        "donated_arguments",
+    ),
+    Private(
         "the passes that the frontend runs",
         "from VHLO and CHLO to StableHLO",
         _MLIR,

@@ -116,7 +116,7 @@ def test_a_plugin_of_other_headers_is_stale(tmp_path):
     done = command("tools.version_sync", "check", "--headers", headers(tmp_path, 200))
     assert done.returncode == 3
     assert "was built with headers of PJRT 0.114, the pinned ones are 0.200" in done.stdout
-    assert "do: build it with `./bazelw build" in done.stdout
+    assert "do: build the plugin with `./bazelw build" in done.stdout
 
 
 def test_headers_that_are_not_there(tmp_path):
@@ -177,7 +177,7 @@ def test_what_is_no_plugin(run, path, code, words):
     assert returned == code
     assert words in printed
     assert str(path) in printed
-    assert "do: build it with" in printed
+    assert "do: build the plugin with" in printed
 
 
 def test_a_library_without_the_symbol(run):

@@ -71,6 +71,15 @@ def donation() -> None:
         raise ValueError(f"it donates on {platforms}")
 
 
+def donated_arguments() -> None:
+    """JAX marks a donated argument with the output that may have its memory."""
+    import jax
+
+    lowered = jax.jit(lambda x: x + 1, donate_argnums=0).lower(jax.ShapeDtypeStruct((3,), "float32"))
+    if "{tf.aliasing_output = 0 : i32}" not in lowered.as_text():
+        raise ValueError(f"it writes {lowered.as_text()[:300]!r}")
+
+
 def passes() -> None:
     """The passes exist under these names, and an empty module goes through them."""
     from treadle.compiler.frontend import mlir

@@ -15,7 +15,8 @@ from treadle.versions.rules import Finding, Verdict
 
 SCHEMA = "treadle-check-1"
 PRIVATE_SCHEMA = "treadle-private-1"
-INTERNAL_ERROR = 1
+
+_PRIVATE_SECONDS = 300.0
 
 EXIT_CODES = """\
 exit codes:
@@ -78,7 +79,13 @@ def _run_private(options: argparse.Namespace) -> int:
     answer: dict[str, Any] = {"jax": None, "jaxlib": None, "checked": 0, "broken": []}
     verdict = Verdict.COMPATIBLE
     try:
-        answer, _ = children.run("treadle.versions.canary", *options.private_extra, python=options.python)
+        answer, _ = children.run(
+            "treadle.versions.canary",
+            *options.private_extra,
+            python=options.python,
+            environment={"JAX_PLATFORMS": "cpu"},  # what is checked is JAX alone
+            timeout=_PRIVATE_SECONDS,
+        )
     except children.ChildError as error:
         # A crash is an answer too: something is not as Treadle relies on it.
         verdict = Verdict.UNKNOWN if isinstance(error, children.NotStartedError) else Verdict.INCOMPATIBLE

@@ -53,7 +53,7 @@ class Finding:
     action: str = ""
 
 
-BUILD = "build it with `./bazelw build //plugin:treadle_pjrt.so`, or install Treadle's wheel"
+BUILD = "build the plugin with `./bazelw build //plugin:treadle_pjrt.so`, or pip install treadle"
 BUILD_PROBE = "build the probe with `./bazelw build //plugin/probe:treadle_probe.so`, or install Treadle's wheel"
 
 
@@ -157,7 +157,7 @@ def remedy(plugin: ApiVersion) -> str:
     """What to do about a plugin that jaxlib refuses."""
     if str(plugin) == tested.supported().pjrt:  # the plugin is right, so it is jaxlib that is not
         return _install("jaxlib")
-    return "the file is not this Treadle's plugin: pip install --force-reinstall treadle, or " + BUILD
+    return "pip install --force-reinstall treadle (this file is not its plugin), or " + BUILD
 
 
 def _skew_text(plugin: library.Plugin, jaxlib: str, pjrt: ApiVersion) -> str:
