@@ -65,6 +65,7 @@ ENTRIES: tuple[Private, ...] = (
     ),
     *_names("jax", "config.jax_num_cpu_devices", "how many virtual devices the user wants", _PLUGIN),
     *_names("jax", "extend.backend.register_backend_factory", "makes the backend known", _PLUGIN),
+    *_names("jax", "extend.backend.get_backend", "makes the client", ("treadle/distributed.py",)),
     *_names("jax._src.xla_bridge", "make_pjrt_c_api_client", "makes the client, with JAX's own options", _PLUGIN),
     *_names("jaxlib.xla_client", "make_c_api_device_topology", "compiling ahead of time, without devices", _PLUGIN),
     *_names(

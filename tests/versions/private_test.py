@@ -20,6 +20,8 @@ LISTED = {entry.name for entry in private_jax.ENTRIES if not entry.layout}
 MLIR = Path("treadle/compiler/frontend/mlir.py")
 # What the other files of the frontend take from there, and what it is.
 FRONTEND = {"ir": "jaxlib.mlir.ir", "stablehlo": "jaxlib.mlir.dialects.stablehlo"}
+# JAX's promise of compatibility covers its documented names, but none of these folders.
+WITHOUT_PROMISE = ("_src", "config", "experimental", "extend", "interpreters", "lib")
 LIST = Path("treadle/private_jax.py")
 SOURCES = sorted({*Path("treadle").rglob("*.py"), *Path("jax_plugins").rglob("*.py")})
 
@@ -61,11 +63,11 @@ def uses(text: str) -> set[str]:
 
 
 def is_covered(name: str) -> bool:
-    """Listed, or part of the way to something listed, or a member of something listed; or JAX's public `jax.name`."""
+    """Public; or listed, or part of the way to something listed, or a member of something listed."""
     parts = name.split(".")
     return (
         name in LISTED
-        or (parts[0] == "jax" and len(parts) == 2 and not parts[1].startswith("_"))
+        or not (parts[0] == "jaxlib" or [*parts, ""][1] in WITHOUT_PROMISE or any(part[0] == "_" for part in parts))
         or any(listed.startswith(f"{name}.") for listed in LISTED)
         or any(".".join(parts[:i]) in LISTED for i in range(3, len(parts)))
     )
