@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -31,6 +32,61 @@ def test_versions_in_pips_report():
 
     install = [item("numpy", "2.5"), item("jaxlib", "0.13.0.dev20261128"), item("jax", "0.13.0.dev20261129")]
     assert find.chosen({"install": install}) == {"jax": "0.13.0.dev20261129", "jaxlib": "0.13.0.dev20261128"}
+
+
+class Registry(Run):
+    """A run in which pip answers with versions: from the nightly index, if it can be reached, and else of releases."""
+
+    def __init__(self, folder: Path, reachable: bool) -> None:
+        super().__init__(ROOT, folder)
+        self.reachable = reachable
+
+    def must(self, what: str, *words: str | Path, timeout: float, kind: Kind, **options: object) -> Done:
+        if "--report" not in words:
+            return Done(0, "", 1)
+        if "--index-url" in words and not self.reachable:
+            raise StepError(kind, "asking for jax and jaxlib ended with code 1: Connection refused")
+        version = "0.13.0.dev20261128" if "--index-url" in words else "0.12.0.1"
+        install = [{"metadata": {"name": name, "version": version}} for name in ("jax", "jaxlib")]
+        Path(words[words.index("--report") + 1]).write_text(json.dumps({"install": install}))
+        return Done(0, "", 1)
+
+
+@pytest.mark.parametrize(
+    "index, reachable, version, source, notes",
+    [
+        (True, True, "0.13.0.dev20261128", "nightly index", []),
+        (
+            True,
+            False,
+            "0.12.0.1",
+            "registry",
+            [
+                "no nightly build could be had from the index at example.org: "
+                "asking for jax and jaxlib ended with code 1: Connection refused",
+                "this is a release, not a nightly build",
+            ],
+        ),
+        (
+            False,
+            False,
+            "0.12.0.1",
+            "registry",
+            ["no nightly index was given (--index)", "this is a release, not a nightly build"],
+        ),
+    ],
+    ids=["nightly", "unreachable", "no index"],
+)
+def test_where_the_versions_come_from(
+    tmp_path: Path, index: bool, reachable: bool, version: str, source: str, notes: list[str]
+):
+    options = Options(
+        ROOT, tmp_path, index="https://me:secret@example.org/simple" if index else None, python=sys.executable
+    )
+    found = find.Find(options).run(Registry(tmp_path, reachable))
+    assert (found.facts["jaxlib"], found.facts["source"]) == (version, source)
+    assert found.facts["is_nightly"] is (source == "nightly index")
+    assert found.notes == notes
 
 
 @pytest.mark.parametrize("version, nightly", [("0.13.0.dev20261128", True), ("0.12.0.1", False), ("0.13.0rc1", False)])
