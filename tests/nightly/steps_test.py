@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.nightly.fakes import Fake, checkout, commit, git
+from tests.nightly.fakes import checkout, commit, git
 from tools.nightly import pytest_run
-from tools.nightly.engine import Engine, Outcome, Result, Run, StepError
+from tools.nightly.engine import Engine, Outcome, Result, Run, Step, StepError
 from tools.nightly.kinds import Kind
-from tools.nightly.options import Options
+from tools.nightly.options import TESTS, Options
 from tools.nightly.process import Done
-from tools.nightly.steps import build, canary, environment, find, jax_tests, versions
-from tools.nightly.steps.canary import Canary
-from tools.nightly.steps.project_tests import Group, ProjectTests
+from tools.nightly.steps import build, canary, environment, find, jax_tests, project_tests, versions
 
 ROOT = Path(__file__).absolute().parents[2]
 CLONE = {
@@ -178,28 +176,37 @@ def test_the_name_of_a_test_on_pytests_command_line():
     assert jax_tests.node_id("tests.util_test::test_it") == "tests/util_test.py::test_it"
 
 
-def run_with(folder: Path, step: ProjectTests | Canary | jax_tests.JaxTests, jax: str = "1.0") -> Result:
-    """Runs a step as if it came after the others, in this test's own environment."""
+def run_with(folder: Path, *steps: Step, jax: str = "1.0") -> list[Result]:
+    """Runs steps as if they came after the others, in this test's own environment."""
     (folder / "logs").mkdir(parents=True)
     run = Run(ROOT, folder)
     products = {"python": sys.executable, "plugin": "/nonexistent/treadle_pjrt.so"}
     for name in ("find", "environment", "build"):
         run.results[name] = Result(name, Outcome.PASSED, facts={"jax": jax}, products=products)
-    return Engine(run).run([Fake("find"), Fake("environment"), Fake("build"), step])[-1]
+    return Engine(run).run(steps)
 
 
 def test_a_run_of_pytest_and_an_injected_failure(tmp_path: Path):
     file = tmp_path / "small_test.py"
     file.write_text("import os\ndef test_it(): assert os.environ['NAME'] == 'x'\ndef test_two(): pass\n")
-    group = Group("small", (str(file),), 60, (("NAME", "x"),))
-    result = run_with(
-        tmp_path / "run", ProjectTests(Options(ROOT, tmp_path, tests=("small",), inject="test"), (group,))
+    options = Options(ROOT, tmp_path, tests=(), inject="test")
+    group = project_tests.Group("small", (str(file),), 60, (("NAME", "x"),))
+    small, injected = run_with(
+        tmp_path / "run", project_tests.ProjectTests(options, group), *project_tests.steps(options)
     )
-    assert (result.facts["small"]["passed"], result.facts["small"]["failed"]) == (2, {})
-    assert (result.facts["injected"]["passed"], result.facts["injected"]["failed"]) == (0, {"numerics": 1})
-    assert [item.kind for item in result.breaks] == [Kind.NUMERICS]
-    assert "test_injected_wrong_value" in result.breaks[0].summary
-    assert "Mismatched elements: 1 / 4 (25%)" in result.breaks[0].detail
+    assert (small.name, small.outcome) == ("tests-small", Outcome.PASSED)
+    assert small.facts["tests"] == {"passed": 2, "skipped": 0, "failed": {}}
+    assert (injected.name, injected.outcome) == ("tests-injected", Outcome.BROKE)
+    assert injected.facts["tests"] == {"passed": 0, "skipped": 0, "failed": {"numerics": 1}}
+    assert [item.kind for item in injected.breaks] == [Kind.NUMERICS]
+    assert "test_injected_wrong_value" in injected.breaks[0].summary
+    assert "Mismatched elements: 1 / 4 (25%)" in injected.breaks[0].detail
+
+
+def test_the_groups_that_were_asked_for():
+    names = [step.name for step in project_tests.steps(Options(ROOT, ROOT, tests=("ops", "capi")))]
+    assert names == ["tests-capi", "tests-ops"]
+    assert [group.name for group in project_tests.GROUPS] == list(TESTS)
 
 
 class Canned(Run):
@@ -224,23 +231,22 @@ EMPTY = "<testsuites><testsuite/></testsuites>"
 @pytest.mark.parametrize(
     "done, xml, kind, summary",
     [
-        (Done(5, "no tests ran", 1), EMPTY, Kind.TEST, "it: no test ran"),
-        (Done(4, "ERROR: no such file: x", 1), "", Kind.TEST, "it: pytest ended with code 4: ERROR: no such file: x"),
-        (Done(-11, "...", 1), "", Kind.CRASH, "it: pytest died of the signal SIGSEGV: ..."),
-        (Done(-9, "...", 60, timed_out=True), "", Kind.TEST, "it: pytest was ended after 60 s"),
+        (Done(5, "no tests ran", 1), EMPTY, Kind.TEST, "no test ran"),
+        (Done(4, "ERROR: no such file: x", 1), "", Kind.TEST, "pytest ended with code 4: ERROR: no such file: x"),
+        (Done(-11, "...", 1), "", Kind.CRASH, "pytest died of the signal SIGSEGV: ..."),
+        (Done(-9, "...", 60, timed_out=True), "", Kind.TEST, "pytest was ended after 60 s"),
         (Done(3, "jax is odd\nImportError: cannot import name 'x' from 'jax._src.core'", 1), "", Kind.PRIVATE_API,
-         "it: pytest ended with code 3: ImportError: cannot import name 'x' from 'jax._src.core'"),
+         "pytest ended with code 3: ImportError: cannot import name 'x' from 'jax._src.core'"),
     ],
 )  # fmt: skip
 def test_a_run_of_pytest_that_goes_wrong(tmp_path: Path, done: Done, xml: str, kind: Kind, summary: str):
-    trouble = pytest_run.pytest(Canned(tmp_path, done, xml), "it", [], timeout=60, variables={}).trouble
-    assert trouble is not None
-    assert (trouble.kind, trouble.summary) == (kind, summary)
+    report = pytest_run.pytest(Canned(tmp_path, done, xml), [], timeout=60, variables={}, cwd=tmp_path)
+    assert [(item.kind, item.summary) for item in report.trouble] == [(kind, summary)]
 
 
 def test_failures_are_no_trouble(tmp_path: Path):
-    report = pytest_run.pytest(Canned(tmp_path, Done(1, "", 1), XML), "it", [], timeout=60, variables={})
-    assert report.trouble is None
+    report = pytest_run.pytest(Canned(tmp_path, Done(1, "", 1), XML), [], timeout=60, variables={}, cwd=tmp_path)
+    assert report.trouble == []
     assert len(report.failures) == 4
 
 
@@ -256,26 +262,27 @@ def clone(folder: Path, files: dict[str, str], tag: str = "") -> Path:
     return root
 
 
-def jax_run(folder: Path, root: Path, *names: str) -> Result:
-    return run_with(folder / "run", jax_tests.JaxTests(Options(ROOT, folder, jax_clone=root, jax_tests=names)))
+def jax_run(folder: Path, root: Path, *names: str) -> list[Result]:
+    options = Options(ROOT, folder, jax_clone=root, jax_tests=names)
+    return run_with(folder / "run", *jax_tests.steps(options))
 
 
 def test_the_tests_of_the_installed_version_are_taken(tmp_path: Path):
     root = clone(tmp_path, {}, tag="jax-v1.0")
     (root / "tests/good_test.py").write_text("newer\n")
     git(root, "commit", "--quiet", "-a", "-m", "newer")
-    result = jax_run(tmp_path, root)
-    assert (result.outcome, result.notes) == (Outcome.PASSED, ())
-    assert result.facts["clone"].endswith("(jax 1.0)")
+    (source,) = jax_run(tmp_path, root)
+    assert (source.outcome, source.notes) == (Outcome.PASSED, ())
+    assert source.facts["clone"].endswith("(jax 1.0)")
     taken = tmp_path / "run" / "jax"
     assert (taken / "tests/good_test.py").read_text() == CLONE["tests/good_test.py"]
     assert not (taken / "jax").exists()
 
 
 def test_without_the_tag_the_report_says_so(tmp_path: Path):
-    result = jax_run(tmp_path, clone(tmp_path, {}, tag="jax-v0.9"), "missing_test")
-    assert result.notes[0].startswith("the clone has no tag jax-v1.0: the tests are those of its HEAD, ")
-    assert [item.summary for item in result.breaks] == ["the clone has no tests/missing_test.py"]
+    source, missing = jax_run(tmp_path, clone(tmp_path, {}, tag="jax-v0.9"), "missing_test")
+    assert source.notes[0].startswith("the clone has no tag jax-v1.0: the tests are those of its HEAD, ")
+    assert [item.summary for item in missing.breaks] == ["the clone has no tests/missing_test.py"]
 
 
 def test_what_jaxlib_fails_too_is_not_treadles(tmp_path: Path):
@@ -287,18 +294,19 @@ def test_wrong_on_treadle(): assert not ON_TREADLE, "Mismatched elements: 1 / 2 
 def test_missing(): assert not ON_TREADLE, "UNIMPLEMENTED: PJRT_Client_Compile: it uses something"
 def test_right(): pass
 """
-    result = jax_run(tmp_path, clone(tmp_path, {"tests/some_test.py": text}, tag="jax-v1.0"), "some_test")
+    result = jax_run(tmp_path, clone(tmp_path, {"tests/some_test.py": text}, tag="jax-v1.0"), "some_test")[-1]
     assert [item.kind for item in result.breaks] == [Kind.NUMERICS]
     assert result.breaks[0].summary.startswith("tests.some_test::test_wrong_on_treadle: ")
-    facts = result.facts["some_test"]
-    assert facts["passed"] == 1
-    assert facts["fail on jaxlib's CPU backend too"] == 1
-    assert facts["unimplemented"] == ["tests.some_test::test_missing"]
-    assert facts["broken"] == ["tests.some_test::test_wrong_on_treadle"]
+    assert result.facts["tests"]["passed"] == 1
+    assert result.facts["tests"]["fail on jaxlib's CPU backend too"] == 1
+    assert result.facts["unimplemented"] == ["tests.some_test::test_missing"]
+    assert result.facts["broken"] == ["tests.some_test::test_wrong_on_treadle"]
 
 
 def test_no_clone(tmp_path: Path):
-    step = jax_tests.JaxTests(Options(ROOT, tmp_path))
-    assert run_with(tmp_path / "none", step).notes == ("no clone of JAX was given (--jax-clone)",)
+    (none,) = run_with(tmp_path / "none", *jax_tests.steps(Options(ROOT, tmp_path)))
+    assert none.notes == ("no clone of JAX was given (--jax-clone)",)
     (tmp_path / "empty").mkdir()
-    assert jax_run(tmp_path, tmp_path / "empty", "good_test").breaks[0].kind is Kind.ENVIRONMENT
+    source, file = jax_run(tmp_path, tmp_path / "empty", "good_test")
+    assert source.breaks[0].kind is Kind.ENVIRONMENT
+    assert file.outcome is Outcome.NOT_RUN

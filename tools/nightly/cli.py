@@ -15,12 +15,11 @@ from tools.nightly.engine import Step
 from tools.nightly.kinds import Kind
 from tools.nightly.options import INJECTIONS, JAX_TESTS, TESTS, Options
 from tools.nightly.report import SCHEMA
+from tools.nightly.steps import jax_tests, project_tests
 from tools.nightly.steps.build import Build
 from tools.nightly.steps.canary import Canary
 from tools.nightly.steps.environment import Environment
 from tools.nightly.steps.find import Find
-from tools.nightly.steps.jax_tests import JaxTests
-from tools.nightly.steps.project_tests import ProjectTests
 from tools.nightly.steps.versions import Versions
 from tools.nightly.steps.wheel import WheelStep
 
@@ -127,8 +126,8 @@ def steps(asked: Options) -> list[Step]:
         Build(asked),
         Versions(asked),
         Canary(asked),
-        ProjectTests(asked),
-        JaxTests(asked),
+        *project_tests.steps(asked),
+        *jax_tests.steps(asked),
         WheelStep(asked),
     ]
 

@@ -69,7 +69,7 @@ def is_good(document: Mapping[str, Any], options: Options) -> bool:
     Nothing broke, all of Treadle's tests ran, nothing was injected, and all sources are committed.
     """
     passed = {step["name"]: step["outcome"] == Outcome.PASSED for step in document["steps"]}
-    whole = all(done for name, done in passed.items() if name != "jax-tests")
+    whole = all(done for name, done in passed.items() if not name.startswith("jax-"))
     clean = not options.inject and set(options.tests) == set(TESTS) and not document["tested"]["uncommitted"]
     return document["verdict"] == "passed" and whole and clean
 

@@ -36,8 +36,7 @@ class Report:
     passed: list[str] = field(default_factory=list)
     skipped: int = 0
     failures: list[Failure] = field(default_factory=list)
-    trouble: Break | None = None  # the run itself went wrong
-    seconds: float = 0.0
+    trouble: list[Break] = field(default_factory=list)  # what went wrong with the run itself
 
     def counts(self) -> dict[str, Any]:
         """For the report: how many passed, were skipped, and failed of each kind."""
@@ -46,30 +45,23 @@ class Report:
 
 
 def pytest(
-    run: Run,
-    name: str,
-    arguments: Sequence[str | Path],
-    *,
-    timeout: float,
-    variables: Mapping[str, str],
-    cwd: Path | None = None,
+    run: Run, arguments: Sequence[str | Path], *, timeout: float, variables: Mapping[str, str], cwd: Path
 ) -> Report:
-    """Runs pytest with the environment's Python; `name` names its results."""
-    xml = run.folder / "results" / f"{run.step}-{name}.xml"
+    """Runs pytest with the environment's Python."""
+    xml = run.folder / "results" / f"{run.step}.xml"
     xml.parent.mkdir(exist_ok=True)
     xml.unlink(missing_ok=True)
     command: Words = [run.product("environment", "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += [f"--junitxml={xml}", *arguments]
-    done = run.command(*command, timeout=timeout, variables=variables, cwd=cwd or run.root)
+    done = run.command(*command, timeout=timeout, variables=variables, cwd=cwd)
     report = parse(xml.read_text()) if xml.is_file() else Report()
-    report.seconds = round(done.seconds, 1)
     if done.timed_out:
-        report.trouble = Break(Kind.TEST, f"{name}: pytest was ended after {timeout:.0f} s", done.tail())
+        report.trouble.append(Break(Kind.TEST, f"pytest was ended after {timeout:.0f} s", done.tail()))
     elif done.returncode not in (0, 1, NO_TESTS) and not report.failures:
         evidence = of_command(done, otherwise=Kind.TEST)
-        report.trouble = Break(evidence.kind, f"{name}: pytest {done.ending()}: {evidence.line}", done.tail())
+        report.trouble.append(Break(evidence.kind, f"pytest {done.ending()}: {evidence.line}", done.tail()))
     elif not report.passed and not report.failures:
-        report.trouble = Break(Kind.TEST, f"{name}: no test ran", done.tail())
+        report.trouble.append(Break(Kind.TEST, "no test ran", done.tail()))
     return report
 
 

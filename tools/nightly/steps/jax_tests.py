@@ -21,77 +21,77 @@ FILE_TIMEOUT = 1500  # seconds for a file of JAX's tests
 TEST_TIMEOUT = 120
 
 
-class JaxTests:
-    """Runs each file on Treadle, and again on jaxlib's CPU backend the tests that failed there.
+class JaxSource:
+    """Takes the tests out of the clone, those of the installed version if it has them."""
 
-    A test that jaxlib's own backend fails too says nothing about Treadle. One in which Treadle says UNIMPLEMENTED is
-    counted, and is no break. What else fails is one.
-    """
-
-    name = "jax-tests"
-    title = "running a slice of JAX's tests"
-    needs = ("environment", "build")
+    name = "jax-source"
+    title = "taking JAX's tests out of the clone"
+    needs = ("find",)
 
     def __init__(self, options: Options) -> None:
         self.options = options
 
     def run(self, run: Run) -> Findings:
-        if self.options.jax_clone is None:
+        clone = self.options.jax_clone
+        if clone is None:
             raise NothingToDoError("no clone of JAX was given (--jax-clone)")
-        found = Findings()
-        folder = self._tests(run, self.options.jax_clone, found)
-        for name in self.options.jax_tests:
-            file = folder / "tests" / f"{name}.py"
-            if not file.is_file():
-                found.broke(Kind.ENVIRONMENT, f"the clone has no tests/{name}.py")
-                continue
-            self._file(run, folder, name, found)
-        return found
-
-    def _tests(self, run: Run, clone: Path, found: Findings) -> Path:
         version = run.fact("find", "jax")
         try:
             reference = choose(clone, version)
-            found.facts["clone"] = describe(clone, reference)
+            told = describe(clone, reference)
             archive = archived(clone, reference)
         except (OSError, subprocess.CalledProcessError) as error:
             raise StepError(Kind.ENVIRONMENT, f"{clone} is no clone of JAX that can be read: {error}") from None
-        if reference == "HEAD":
-            found.notes.append(
-                f"the clone has no tag jax-v{version}: the tests are those of its HEAD, {found.facts['clone']}; tests "
-                "of another version than the installed one can fail for that reason alone"
-            )
         # Without the clone's own jax/: the installed one is under test.
         folder = run.folder / "jax"
         shutil.rmtree(folder, ignore_errors=True)
         archive.extractall(folder, filter="data")
-        return folder
+        found = Findings(facts={"clone": told}, products={"tests": str(folder)})
+        if reference == "HEAD":
+            found.notes.append(
+                f"the clone has no tag jax-v{version}: the tests are those of its HEAD, {told}; tests of another "
+                "version than the installed one can fail for that reason alone"
+            )
+        return found
 
-    def _file(self, run: Run, folder: Path, name: str, found: Findings) -> None:
-        report = self._pytest(run, folder, name, "treadle,cpu", [f"tests/{name}.py"])
-        if report.trouble:
-            found.breaks.append(report.trouble)
+
+class JaxTests:
+    """Runs a file on Treadle, and again on jaxlib's CPU backend the tests that failed there.
+
+    A test that jaxlib's own backend fails too says nothing about Treadle. One in which Treadle says UNIMPLEMENTED is
+    counted, and is no break. What else fails is one.
+    """
+
+    needs = ("environment", "build", "jax-source")
+
+    def __init__(self, options: Options, file: str) -> None:
+        self.options = options
+        self.file = file
+        self.name = f"jax-{file}"
+        self.title = f"running JAX's {file}"
+
+    def run(self, run: Run) -> Findings:
+        if not (run.product("jax-source", "tests") / "tests" / f"{self.file}.py").is_file():
+            raise StepError(Kind.ENVIRONMENT, f"the clone has no tests/{self.file}.py")
+        report = self._pytest(run, "treadle,cpu", [f"tests/{self.file}.py"])
         missing = [failure for failure in report.failures if failure.kind is Kind.UNIMPLEMENTED]
         failures = [failure for failure in report.failures if failure.kind is not Kind.UNIMPLEMENTED]
-        not_ours = self._fails_on_jaxlib(run, folder, name, failures)
+        not_ours = self._fails_on_jaxlib(run, failures)
         ours = [failure for failure in failures if failure.test not in not_ours]
-        found.breaks += breaks(ours)
-        found.facts[name] = {
-            **report.counts(),
-            "fail on jaxlib's CPU backend too": len(not_ours),
-            "seconds": report.seconds,
+        facts = {
+            "tests": {**report.counts(), "fail on jaxlib's CPU backend too": len(not_ours)},
             "unimplemented": sorted(failure.test for failure in missing),
             "broken": sorted(failure.test for failure in ours),
         }
+        return Findings(breaks=[*report.trouble, *breaks(ours)], facts=facts)
 
-    def _fails_on_jaxlib(self, run: Run, folder: Path, name: str, failures: Sequence[Failure]) -> set[str]:
+    def _fails_on_jaxlib(self, run: Run, failures: Sequence[Failure]) -> set[str]:
         if not failures:
             return set()
         ids = [node_id(failure.test) for failure in failures]
-        report = self._pytest(run, folder, f"{name}-on-cpu", "cpu", ids)
-        return {failure.test for failure in report.failures}
+        return {failure.test for failure in self._pytest(run, "cpu", ids).failures}
 
-    def _pytest(self, run: Run, folder: Path, name: str, platforms: str, what: Sequence[str]) -> Report:
+    def _pytest(self, run: Run, platforms: str, what: Sequence[str]) -> Report:
         variables = {
             **treadle_variables(run),
             "JAX_PLATFORMS": platforms,
@@ -99,7 +99,14 @@ class JaxTests:
             "TF_CPP_MIN_LOG_LEVEL": "3",
         }
         arguments = [f"-n{self.options.workers}", f"--timeout={TEST_TIMEOUT}", *what]
-        return pytest(run, name, arguments, timeout=FILE_TIMEOUT, variables=variables, cwd=folder)
+        folder = run.product("jax-source", "tests")
+        return pytest(run, arguments, timeout=FILE_TIMEOUT, variables=variables, cwd=folder)
+
+
+def steps(options: Options) -> list[JaxSource | JaxTests]:
+    """One that takes the tests out of the clone, and one for each file; without a clone the first says so alone."""
+    files = options.jax_tests if options.jax_clone else ()
+    return [JaxSource(options), *(JaxTests(options, file) for file in files)]
 
 
 def choose(clone: Path, version: str) -> str:

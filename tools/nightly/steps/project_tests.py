@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tools.nightly.engine import Findings, Run
 from tools.nightly.options import Options
 from tools.nightly.process import Words
-from tools.nightly.pytest_run import Report, breaks, pytest
+from tools.nightly.pytest_run import breaks, pytest
 
 
 class Group(NamedTuple):
@@ -30,6 +30,7 @@ GROUPS = (
 )
 
 # Run with the others when a failing test is to be injected.
+INJECTED = Group("injected", (), 300)
 INJECTED_TEST = '''"""Injected by tools/nightly --inject test: it expects a wrong sum, so it must fail."""
 
 import jax
@@ -44,44 +45,38 @@ def test_injected_wrong_value():
 
 
 class ProjectTests:
-    """Runs the groups; each in a process of its own."""
+    """Runs a group, in a process of its own."""
 
-    name = "tests"
-    title = "running Treadle's tests"
     needs = ("environment", "build")
 
-    def __init__(self, options: Options, groups: tuple[Group, ...] = GROUPS) -> None:
+    def __init__(self, options: Options, group: Group) -> None:
         self.options = options
-        self.groups = tuple(group for group in groups if group.name in options.tests)
+        self.group = group
+        self.name = f"tests-{group.name}"
+        self.title = f"running Treadle's tests of {group.name}"
 
     def run(self, run: Run) -> Findings:
-        found = Findings()
-        for group in self._groups(run):
-            report = self._pytest(run, group)
-            found.facts[group.name] = {**report.counts(), "seconds": report.seconds}
-            if report.trouble:
-                found.breaks.append(report.trouble)
-            found.breaks += breaks(report.failures)
-        return found
+        # A process of pytest-xdist's can crash and be replaced; the other tests still run.
+        arguments: Words = ["-c", run.root / "pyproject.toml", f"--rootdir={run.root}", f"-n{self.options.workers}"]
+        variables = {**treadle_variables(run), "TREADLE_TEST_QUICK": "1", **dict(self.group.variables)}
+        report = pytest(
+            run, [*arguments, *self._paths(run)], timeout=self.group.timeout, variables=variables, cwd=run.root
+        )
+        return Findings(breaks=[*report.trouble, *breaks(report.failures)], facts={"tests": report.counts()})
 
-    def _groups(self, run: Run) -> tuple[Group, ...]:
-        if self.options.inject != "test":
-            return self.groups
+    def _paths(self, run: Run) -> tuple[str, ...]:
+        if self.group is not INJECTED:
+            return self.group.paths
         file = run.folder / "injected" / "injected_test.py"
         file.parent.mkdir(exist_ok=True)
         file.write_text(INJECTED_TEST)
-        return (*self.groups, Group("injected", (str(file),), 300))
+        return (str(file),)
 
-    def _pytest(self, run: Run, group: Group) -> Report:
-        # A process of pytest-xdist's can crash and be replaced; the other tests still run.
-        arguments: Words = [
-            "-c",
-            run.root / "pyproject.toml",
-            f"--rootdir={run.root}",
-            f"-n{self.options.workers}",
-        ]
-        variables = {**treadle_variables(run), "TREADLE_TEST_QUICK": "1", **dict(group.variables)}
-        return pytest(run, group.name, [*arguments, *group.paths], timeout=group.timeout, variables=variables)
+
+def steps(options: Options) -> list[ProjectTests]:
+    """A step for each group that was asked for, and one for the injected test if that was."""
+    groups = [group for group in GROUPS if group.name in options.tests]
+    return [ProjectTests(options, group) for group in (*groups, *([INJECTED] if options.inject == "test" else []))]
 
 
 def treadle_variables(run: Run) -> dict[str, str]:
