@@ -44,21 +44,23 @@ def test_tested_versions_are_silent(platforms):
     assert (done.stdout, done.stderr) == ("Treadle CPU\n", "")
 
 
-@pytest.mark.parametrize(
-    ("package", "version"),
-    [
-        ("jaxlib", "0.13.0.dev20261101"),  # outside
-        ("jaxlib", "0.11.1"),  # inside, but not tested
-        ("jax", "0.12.0"),
-        ("llvmlite", "0.51.0"),
-    ],
-)
-def test_an_untested_version_is_warned_of_once_in_one_line(pretend, package, version):
-    done = python(DEVICES, paths=[pretend(package, version)], JAX_PLATFORMS="treadle")
+def test_an_untested_version_is_warned_of_once_in_one_line(pretend):
+    done = python(DEVICES, paths=[pretend("jaxlib", "0.13.0.dev20261101")], JAX_PLATFORMS="treadle")
     assert done.stdout == "Treadle CPU\n"
     (line,) = done.stderr.splitlines()
-    expected = f"Treadle was not tested with {package} {version} (tested: {tested.supported().tested_text(package)})"
-    assert line.startswith(f"treadle:1: UntestedVersionWarning: {expected}; ")
+    what = f"jaxlib 0.13.0.dev20261101 (tested: {tested.supported().tested_text('jaxlib')})"
+    assert line.startswith(f"treadle:1: UntestedVersionWarning: Treadle was not tested with {what}; ")
+
+
+def test_several_untested_versions_are_one_line(pretend):
+    """jax and jaxlib within their ranges but not among the tested releases, llvmlite outside of its range."""
+    for package, version in (("jax", "0.12.0"), ("jaxlib", "0.11.1"), ("llvmlite", "0.51.0")):
+        folder = pretend(package, version)
+    done = python(DEVICES, paths=[folder], JAX_PLATFORMS="treadle")
+    assert done.stdout == "Treadle CPU\n"
+    (line,) = done.stderr.splitlines()
+    for what in ("jax 0.12.0 (", "jaxlib 0.11.1 (", "llvmlite 0.51.0 (tested: >=0.45,<0.51)"):
+        assert what in line
 
 
 def test_the_default_backend_warns_too(pretend):
