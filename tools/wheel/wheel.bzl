@@ -1,4 +1,4 @@
-"""The wheel: Python sources, the plugin, and the libraries that lie beside it."""
+"""The wheel: Python sources, the plugin, and the libraries that lie beside it; and its bill of materials."""
 
 load("@python_env//:defs.bzl", "IDENTITY", "PYTHON")
 load("@versions//:versions.bzl", "VERSIONS")
@@ -27,7 +27,10 @@ def _wheel_impl(ctx):
     ctx.actions.run(
         executable = PYTHON,
         arguments = [arguments],
-        inputs = [file for file, _ in contents] + ctx.files._builder + [ctx.file._pins, ctx.file.readme],
+        inputs = depset(
+            [file for file, _ in contents] + [ctx.file._pins, ctx.file.readme],
+            transitive = [ctx.attr._builder[PyInfo].transitive_sources],
+        ),
         outputs = [wheel],
         env = {"TREADLE_ENVIRONMENT": IDENTITY},
         mnemonic = "Wheel",
@@ -43,6 +46,39 @@ treadle_wheel = rule(
         "licenses": attr.label_list(allow_files = True, doc = "The licences of what is packed."),
         "readme": attr.label(allow_single_file = True, mandatory = True, doc = "The description."),
         "_builder": attr.label(default = "//tools/wheel:build_wheel"),
+        "_pins": attr.label(default = "//:versions.toml", allow_single_file = True),
+    },
+)
+
+def _sbom_impl(ctx):
+    bill = ctx.actions.declare_file("treadle-%s.cdx.json" % VERSIONS["treadle"]["version"])
+    arguments = ctx.actions.args()
+    arguments.add_all(["-s", "-B", "-m", "tools.wheel.build_sbom"])
+    arguments.add("--out", bill)
+    arguments.add("--wheel", ctx.file.wheel)
+    arguments.add("--pins", ctx.file._pins)
+    arguments.add("--provenance", ctx.file.provenance)
+    arguments.add_all(ctx.files.locks, before_each = "--lock")
+    ctx.actions.run(
+        executable = PYTHON,
+        arguments = [arguments],
+        inputs = depset(
+            ctx.files.locks + [ctx.file.wheel, ctx.file.provenance, ctx.file._pins],
+            transitive = [ctx.attr._builder[PyInfo].transitive_sources],
+        ),
+        outputs = [bill],
+        env = {"TREADLE_ENVIRONMENT": IDENTITY},
+        mnemonic = "BillOfMaterials",
+    )
+    return [DefaultInfo(files = depset([bill]), runfiles = ctx.runfiles(files = [bill]))]
+
+treadle_sbom = rule(
+    implementation = _sbom_impl,
+    attrs = {
+        "locks": attr.label_list(allow_files = True, doc = "The lock files of what the build fetches."),
+        "provenance": attr.label(allow_single_file = True, mandatory = True, doc = "Where the bundled libraries are from."),
+        "wheel": attr.label(allow_single_file = True, mandatory = True, doc = "The wheel."),
+        "_builder": attr.label(default = "//tools/wheel:build_sbom"),
         "_pins": attr.label(default = "//:versions.toml", allow_single_file = True),
     },
 )
