@@ -53,7 +53,11 @@ def test_the_checkout_is_in_step():
         ),
         ('version = "2023.2.0"', 'version = "2024.0.0"', {"third_party/onednn/"}),
         ('pjrt_api = "0.114"', 'pjrt_api = "0.115"', {"treadle/versions/supported.json"}),
-        ('python = ["3.11"]', 'python = ["3.11", "3.12"]', {"third_party/python/lock/py312-jaxlib0.10.2.txt"}),
+        (
+            'python = ["3.11"]',
+            'python = ["3.11", "3.12"]',
+            {"third_party/python/lock/py312-jaxlib0.10.2.txt", "treadle/versions/supported.json"},
+        ),
     ],
 )
 def test_an_edited_pin_is_noticed(copy: Path, old: str, new: str, files: set[str]):

@@ -18,7 +18,7 @@ import pytest
 from tests.versions.files import HEADERS, MAJOR_1, MINOR_28, PLUGIN, command, hostile
 from tools.version_sync import cli
 from treadle.__main__ import main
-from treadle.versions import children, known, library, measure
+from treadle.versions import check, children, known, library, measure, rules
 from treadle.versions.api_version import ApiVersion
 
 JAXLIB = metadata.version("jaxlib")
@@ -69,9 +69,12 @@ def test_the_facts(said):
         assert facts["packages"][package]["version"] == metadata.version(package)
         assert facts["packages"][package]["is_tested"]
     if pjrt == facts["plugin"]["pjrt"]:
+        assert facts["between"] == {}
         assert (facts["verdict"], facts["findings"]) == ("compatible", [])
     else:
         assert facts["verdict"] == "skew"
+        lower, upper = sorted(int(version.split(".")[1]) for version in (pjrt, facts["plugin"]["pjrt"]))
+        assert list(facts["between"]) == [f"0.{minor}" for minor in range(lower + 1, upper + 1)]
         assert [finding["verdict"] for finding in facts["findings"]] == ["skew"]
         assert "is one of those that this Treadle is tested with" in facts["findings"][0]["action"]
 
@@ -263,3 +266,82 @@ def test_an_environment_without_the_packages(tmp_path):
     actions = {finding["action"] for finding in facts["findings"] if "is not installed" in finding["text"]}
     assert "pip install 'jaxlib>=0.10.2,<0.13'" in actions
     assert os.fspath(tmp_path) in facts["python"]["executable"]
+
+
+def environment(jaxlib="0.12.0.1", python="3.13.0", **packages):
+    installed = {"jax": jaxlib, "jaxlib": jaxlib, "llvmlite": "0.50.0", "numpy": "2.4", "ml_dtypes": "0.6.0"}
+    return measure.Environment("python", python, installed | packages, ApiVersion(0, 5), ("1.22.0", "0.9.0"))
+
+
+def plugin(pjrt="0.114", extensions=(), minimum=(0, 9, 0), current=(1, 17, 0)):
+    attributes = {"stablehlo_minimum_version": [*minimum], "stablehlo_current_version": [*current]}
+    return library.Plugin("plugin.so", ApiVersion.parse(pjrt), 1144, 138, (), extensions, attributes)
+
+
+def findings(plugin, environment, pjrt="0.114"):
+    """Code, text and action of each finding."""
+    framework = measure.Framework(ApiVersion.parse(pjrt) if pjrt else None, "measured")
+    found = [*rules.plugin_pairing(plugin, environment, framework, None), *rules.packages(environment)]
+    return [(int(finding.verdict), finding.text, finding.action) for finding in found]
+
+
+def test_all_is_well():
+    assert findings(plugin(), environment("0.11.0")) == []
+
+
+def test_an_older_jaxlib_lacks_what_the_plugin_has():
+    ((code, text, action),) = findings(plugin(), environment("0.10.2", "3.11.7"), "0.113")
+    assert code == 3
+    assert "0.114 added PJRT_Buffer_Type_F6E2M3FN, PJRT_Buffer_Type_F6E3M2FN; jaxlib uses none of it" in text
+    assert action == "nothing: jaxlib 0.10.2 is one of those that this Treadle is tested with"
+
+
+def test_a_newer_jaxlib_that_nobody_tested():
+    first, *others = findings(plugin(), environment("0.13.1"), "0.118")
+    assert "what 0.115, 0.116, 0.117 and 0.118 added is unknown" in first[1]
+    assert first[2].startswith("build with headers of PJRT 0.118")
+    assert [(code, action) for code, _, action in others] == [
+        (3, "pip install 'jax>=0.10.2,<0.13'"),
+        (3, "pip install 'jaxlib>=0.10.2,<0.13'"),
+    ]
+
+
+def test_within_the_range_but_not_tested():
+    for code, text, action in findings(plugin(), environment("0.11.1", "3.12.1")):
+        assert code == 3
+        assert "0.11.1 is within >=0.10.2,<0.13, but was not tested; 0.10.2, 0.11.0 and 0.12.0.1 were" in text
+        assert action == "nothing, or pip install jax==0.12.0.1 jaxlib==0.12.0.1"
+
+
+def test_other_packages_and_pythons():
+    found = findings(plugin(), environment("0.11.0", "3.14.0", llvmlite="0.44.0", numpy=None))
+    assert [(code, text) for code, text, _ in found] == [
+        (3, "Python 3.14.0 is outside 3.11 - 3.13"),
+        (3, "llvmlite 0.44.0 is outside >=0.45,<0.51"),
+        (5, "numpy is not installed"),
+    ]
+
+
+def test_the_other_side_has_another_major_version():
+    first, *_ = findings(plugin(), environment("0.12.0.1"), "1.3")
+    assert first[0] == 4
+    assert first[2] == "pip install 'jaxlib>=0.10.2,<0.13'"  # the plugin is this Treadle's, so jaxlib is to be replaced
+
+
+def test_stablehlo_versions_that_do_not_meet():
+    (found,) = findings(plugin(minimum=(1, 23, 0), current=(1, 30, 0)), environment("0.11.0"))
+    assert found[:2] == (4, "jaxlib writes StableHLO 1.22.0, the plugin reads from 1.23.0 on")
+    (found,) = findings(plugin(minimum=(0, 1, 0), current=(0, 8, 9)), environment("0.11.0"))
+    assert found[:2] == (4, "the plugin reads StableHLO up to 0.8.9, jaxlib writes from 0.9.0 on")
+
+
+def test_the_ffi_matters_to_a_plugin_that_offers_it():
+    (found,) = findings(plugin(extensions=("Layouts", "FFI")), environment("0.11.0"))
+    assert found[:2] == (3, "the plugin's FFI extension is XLA FFI 0.3, jaxlib's handlers are built for 0.5")
+
+
+@pytest.mark.parametrize(("verdicts", "worst"), [((), 0), ((3, 5), 5), ((5, 4, 3), 4), ((3,), 3)])
+def test_the_worst_finding_is_the_verdict(verdicts, worst):
+    found = tuple(rules.Finding(rules.Verdict(verdict), "") for verdict in verdicts)
+    framework = measure.Framework(None, "unknown")
+    assert int(check.Report("", environment(), framework, None, "", None, found).verdict) == worst

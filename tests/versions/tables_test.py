@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.versions.files import HEADERS
 from tools.version_sync import header, tables
 from treadle.versions import history, known, library, tested
+from treadle.versions.api_version import ApiVersion
 
 TEXT = (HEADERS / "xla" / "pjrt" / "c" / "pjrt_c_api.h").read_text()
 
@@ -27,6 +28,10 @@ def test_what_is_supported_is_what_versions_toml_says():
         assert row["jaxlib"] in known.accepted["jaxlib"]
         assert row["jax"] in known.accepted["jax"]
         assert known.is_tested("jaxlib", row["jaxlib"])
+        for python in row["python"]:
+            assert known.pair_for(python) is not None
+    assert known.pair_for("3.11") == ("0.10.2", "0.10.2")
+    assert known.pair_for("3.10") is None
     assert pins["llvmlite"]["version"] in known.accepted["llvmlite"]
     assert pins["llvmlite"]["below"] not in known.accepted["llvmlite"]
     assert not known.is_tested("jaxlib", pins["jax"]["below"])
@@ -56,7 +61,9 @@ def test_every_name_of_the_history_is_in_the_header():
 def test_the_history_ends_at_the_pinned_header():
     assert list(history.ADDED) == list(range(min(history.ADDED), max(history.ADDED) + 1))
     assert f"0.{max(history.ADDED)}" == tested.supported().pjrt
-    assert history.unknown([96, 113, 114, 115]) == [96, 115]
+    added = history.between(ApiVersion(0, 115), ApiVersion(0, 112))
+    assert added == {"0.113": history.ADDED[113], "0.114": history.ADDED[114], "0.115": None}
+    assert history.between(ApiVersion(0, 115), ApiVersion(0, 115)) == {}
 
 
 def test_slots_of_the_history_are_at_the_end_of_the_table():

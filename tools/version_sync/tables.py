@@ -25,6 +25,7 @@ def supported(versions: dict[str, Any]) -> str:
             name: {key: pin[key] for key in ("minimum", "below") if key in pin} for name, pin in sorted(bounds.items())
         },
         "tested": {name: sorted({row[name] for row in rows}, key=_numbers) for name in ("jax", "jaxlib")},
+        "pairs": [[row["jax"], row["jaxlib"], row["python"]] for row in rows],
         "pjrt_api": versions["xla_headers"]["pjrt_api"],
         "ffi_api": versions["xla_headers"]["ffi_api"],
     }

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import treadle
-from treadle.versions import check, children, tested
+from treadle.versions import check, children, history, tested
 from treadle.versions.rules import Finding, Verdict
 
 SCHEMA = "treadle-check-1"
@@ -143,6 +143,7 @@ def as_json(report: check.Report) -> dict[str, Any]:
             "stablehlo_current": environment.stablehlo and environment.stablehlo[0],
             "stablehlo_minimum": environment.stablehlo and environment.stablehlo[1],
         },
+        "between": _between(report),
         "packages": {
             name: {
                 "version": version,
@@ -157,6 +158,14 @@ def as_json(report: check.Report) -> dict[str, Any]:
             for finding in report.findings
         ],
     }  # fmt: skip
+
+
+def _between(report: check.Report) -> dict[str, list[str] | None] | None:
+    plugin, pjrt = report.plugin, report.framework.pjrt
+    if plugin is None or pjrt is None or plugin.pjrt.major != pjrt.major:
+        return None
+    added = history.between(plugin.pjrt, pjrt)
+    return {version: None if names is None else list(names) for version, names in added.items()}
 
 
 def as_text(report: check.Report) -> str:

@@ -6,7 +6,7 @@ enum values. A test compares the names with the pinned header.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from treadle.versions.api_version import ApiVersion
 
 ADDED: dict[int, tuple[str, ...]] = {
     97: ("PJRT_ExecuteOptions.multi_slice_config",),
@@ -41,6 +41,8 @@ ADDED: dict[int, tuple[str, ...]] = {
 }
 
 
-def unknown(minors: Iterable[int]) -> list[int]:
-    """Those of the minor versions about which nothing is known."""
-    return [minor for minor in minors if minor not in ADDED]
+def between(one: ApiVersion, other: ApiVersion) -> dict[str, tuple[str, ...] | None]:
+    """What was added from the older to the newer of two versions of one major number, by version; None: not known."""
+    older, newer = sorted((one, other))
+    minors = range(older.minor + 1, newer.minor + 1)
+    return {str(ApiVersion(newer.major, minor)): ADDED.get(minor) for minor in minors}

@@ -78,12 +78,11 @@ def packages(environment: measure.Environment) -> Iterator[Finding]:
         elif version not in accepted:
             yield Finding(Verdict.SKEW, f"{package} {version} is outside {accepted}", _install(package))
         elif not known.is_tested(package, version):
-            listed = known.tested_text(package)
-            newest = known.tested[package][-1]
+            pair = known.pair_for(short)
             yield Finding(
                 Verdict.SKEW,
-                f"{package} {version} is within {accepted}, but was not tested; {listed} were",
-                f"nothing, or pip install {package}=={newest}",
+                f"{package} {version} is within {accepted}, but was not tested; {known.tested_text(package)} were",
+                f"nothing, or pip install jax=={pair[0]} jaxlib=={pair[1]}" if pair else "",
             )
 
 
@@ -161,18 +160,12 @@ def remedy(plugin: ApiVersion) -> str:
 
 
 def _skew_text(plugin: library.Plugin, jaxlib: str, pjrt: ApiVersion) -> str:
-    newer, older = (pjrt, plugin.pjrt) if pjrt > plugin.pjrt else (plugin.pjrt, pjrt)
-    minors = range(older.minor + 1, newer.minor + 1)
-    names = [name for minor in minors for name in history.ADDED.get(minor, ())]
-    unknown = history.unknown(minors)
-    added = []
-    if names:
-        added.append(_list(names))
-    if unknown:
-        listed = ", ".join(f"{newer.major}.{minor}" for minor in unknown)
-        added.append(f"what {listed} added is unknown to this Treadle, since no header of it was seen")
-    end = "; jaxlib may use it, and the plugin has none of it" if newer is pjrt else "; jaxlib uses none of it"
-    return f"the plugin speaks PJRT {plugin.pjrt} and {jaxlib} {pjrt}; between them: {'; '.join(added)}{end}"
+    added = history.between(plugin.pjrt, pjrt)
+    parts = [f"{version} added {_list(names)}" for version, names in added.items() if names is not None]
+    if unknown := [version for version, names in added.items() if names is None]:
+        parts.append(f"what {tested.joined(unknown)} added is unknown, since this Treadle has not seen such a header")
+    end = "jaxlib may use it, and the plugin has none of it" if pjrt > plugin.pjrt else "jaxlib uses none of it"
+    return f"the plugin speaks PJRT {plugin.pjrt} and {jaxlib} {pjrt}: {'; '.join(parts)}; {end}"
 
 
 def _judge_ffi(plugin: library.Plugin, environment: measure.Environment) -> Iterator[Finding]:

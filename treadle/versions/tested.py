@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -39,12 +40,14 @@ class Supported:
       pythons: the supported versions of Python, "3.11" and so on.
       accepted: the ranges that pip holds each package to.
       tested: for the packages that are tested release by release, those releases.
+      pairs: the tested pairs of jax and jaxlib, and the Pythons that each is tested with; the newest first.
       pjrt: PJRT's version in the headers that the plugin is built with; `ffi` is that of the FFI.
     """
 
     pythons: tuple[str, ...]
     accepted: dict[str, Range]
     tested: dict[str, tuple[str, ...]]
+    pairs: tuple[tuple[str, str, tuple[str, ...]], ...]
     pjrt: str
     ffi: str
 
@@ -54,12 +57,21 @@ class Supported:
             return releases.public(version) in self.tested[package]
         return version in self.accepted[package]
 
+    def pair_for(self, python: str) -> tuple[str, str] | None:
+        """The newest tested jax and jaxlib for a Python ("3.12"); None if none was tested with it."""
+        return next(((jax, jaxlib) for jax, jaxlib, pythons in self.pairs if python in pythons), None)
+
     def tested_text(self, package: str) -> str:
         """What was tested, for a sentence: "0.10.2, 0.11.0 and 0.12.0.1" or ">=0.45,<0.51"."""
         if package not in self.tested:
             return str(self.accepted[package])
-        *first, last = self.tested[package]
-        return f"{', '.join(first)} and {last}" if first else last
+        return joined(self.tested[package])
+
+
+def joined(names: Sequence[str]) -> str:
+    """The names as part of a sentence: "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 @functools.cache
@@ -70,6 +82,7 @@ def supported() -> Supported:
         pythons=tuple(content["python"]),
         accepted={name: Range(**bounds) for name, bounds in content["accepted"].items()},
         tested={name: tuple(versions) for name, versions in content["tested"].items()},
+        pairs=tuple((jax, jaxlib, tuple(pythons)) for jax, jaxlib, pythons in content["pairs"]),
         pjrt=content["pjrt_api"],
         ffi=content["ffi_api"],
     )
