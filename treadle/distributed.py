@@ -54,19 +54,30 @@ class KeyValueError(RuntimeError):
         self.code = code
 
 
+class _Handle:
+    """A client's TreadleKeyValueFunctions, released when nobody can call them any more."""
+
+    def __init__(self, address: int):
+        self.functions = _Functions()
+        ctypes.memmove(ctypes.byref(self.functions), address, ctypes.sizeof(_Functions))
+        weakref.finalize(self, self.functions.release, self.functions.store)
+
+
 class KeyValueStore:
     """The store of one client. Keys are text, values bytes of any kind. Safe to use from many threads.
+
+    Keeps its client alive: jaxlib's side of the store ends with it.
 
     Attributes:
       process_index: of this process.
       process_count: how many processes share the store.
     """
 
-    def __init__(self, functions: Any):
-        self._functions = functions
-        self.process_index = int(functions.node_id)
-        self.process_count = int(functions.num_nodes)
-        weakref.finalize(self, functions.release, functions.store)
+    def __init__(self, handle: _Handle, client: Any):
+        self._handle = handle
+        self._client = client
+        self.process_index = int(handle.functions.node_id)
+        self.process_count = int(handle.functions.num_nodes)
 
     def put(self, key: str, value: bytes | str) -> None:
         """Stores `value`, text as UTF-8, for all processes to see.
@@ -106,7 +117,8 @@ class KeyValueStore:
     def _call(self, function: str, key: str, *arguments: Any) -> bytes:
         answer: list[bytes] = []
         emit = _Emit(lambda _, data, size: answer.append(ctypes.string_at(data, size) if size else b""))
-        code = getattr(self._functions, function)(self._functions.store, *arguments, None, emit)
+        functions = self._handle.functions
+        code = getattr(functions, function)(functions.store, *arguments, None, emit)
         result = answer[0] if answer else b""
         if code == 0:
             return result
@@ -118,14 +130,12 @@ class KeyValueStore:
         raise KeyValueError(code, text)
 
 
-_newest: list[KeyValueStore] = []  # of the newest client, if any has one
+_newest: list[_Handle] = []  # of the newest client that has a store
 
 
-def _remember(functions: Any) -> None:
+def _remember(functions: int) -> None:
     """TreadleKeyValueHook."""
-    copy = _Functions()
-    ctypes.memmove(ctypes.byref(copy), functions, ctypes.sizeof(copy))
-    _newest[:] = [KeyValueStore(copy)]
+    _newest[:] = [_Handle(functions)]
 
 
 # Kept for as long as the process: the plugin holds its address.
@@ -153,9 +163,9 @@ def key_value_store() -> KeyValueStore:
             "there is no key-value store: this program is not distributed. Call jax.distributed.initialize before "
             "anything that makes JAX's backends"
         )
-    backend.get_backend("treadle")
+    client = backend.get_backend("treadle")
     if not _newest:
         raise RuntimeError(
             "there is no key-value store: JAX's backends were made before jax.distributed.initialize was called"
         )
-    return _newest[0]
+    return KeyValueStore(_newest[0], client)

@@ -92,7 +92,8 @@ def initialize() -> None:
     if platforms and not asked_for:
         return
     try:
-        _register(fail_quietly=not asked_for)
+        # In a distributed program never: JAX would give this process another backend than the others have.
+        _register(fail_quietly=not asked_for and not jax.distributed.is_initialized())
     except Exception as error:
         if not asked_for:
             _logger.info("Treadle is not available: %s", error)

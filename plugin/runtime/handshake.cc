@@ -161,7 +161,7 @@ class Meeting {
   std::vector<ProcessRecord> Hold() {
     Collect();
     CheckEveryoneCame();
-    CheckSoftware();
+    CheckAgreement();
     PublishedRecords::Get().Finish(published_.text);
     std::vector<ProcessRecord> records;
     for (const auto& answer : answers_) records.push_back(answer->record);
@@ -222,33 +222,59 @@ class Meeting {
                "jax.distributed.initialize. TREADLE_HANDSHAKE_TIMEOUT sets the seconds to wait"));
   }
 
-  // Software, and the processes that run it.
-  std::map<std::string, std::vector<int>> Groups() const {
-    std::map<std::string, std::vector<int>> groups;
+  // What is said of processes, and of which.
+  using Groups = std::map<std::string, std::vector<int>>;
+
+  template <typename Say>
+  Groups GroupBy(Say&& say) const {
+    Groups groups;
     for (int id = 0; id < self_.num_nodes; ++id) {
-      const ParsedRecord& answer = *answers_[static_cast<size_t>(id)];
-      std::string software = answer.good ? answer.record.Software() : answer.problem;
-      if (answer.good && answer.record.num_nodes != self_.num_nodes) {
-        software += StrCat(", started as one of ", answer.record.num_nodes, " processes");
-      }
-      groups[software].push_back(id);
+      groups[say(*answers_[static_cast<size_t>(id)])].push_back(id);
     }
     return groups;
   }
 
-  // Every process reads every record, so all of them find the difference.
-  void CheckSoftware() {
-    const auto groups = Groups();
-    if (groups.size() == 1) return;
-    std::string text = "the processes do not run the same software:";
-    for (const auto& [software, ids] : groups) {
-      text += StrCat("\n  ", ids.size() == 1 ? "process " : "processes ",
-                     Named(answers_, ids, self_.node_id), ": ", software);
+  // Every process reads every record, so all of them find a difference.
+  void CheckAgreement() {
+    const Groups software = GroupBy([](const ParsedRecord& answer) {
+      return answer.good ? answer.record.Software() : answer.problem;
+    });
+    if (software.size() > 1) {
+      Fail("the processes do not run the same software:", software,
+           StrCat("Install the same wheels on every host, for example treadle==",
+                  MostCommonVersion(software), ", and one version of jax, jaxlib and llvmlite."));
     }
-    text += StrCat("\nInstall the same wheels on every host, for example treadle==",
-                   self_.treadle_version, " with one version of jax, jaxlib and llvmlite.");
+    const Groups counts = GroupBy([](const ParsedRecord& answer) {
+      return StrCat("started as one of ", answer.record.num_nodes, " processes");
+    });
+    if (counts.size() > 1) {
+      Fail("the processes were not started for the same number of processes:", counts,
+           "Give num_processes the same value in every jax.distributed.initialize.");
+    }
+  }
+
+  // The Treadle of the largest group, so that all processes give the same advice.
+  std::string MostCommonVersion(const Groups& software) const {
+    const std::vector<int>* largest = nullptr;
+    for (const auto& [_, ids] : software) {
+      const bool more = largest == nullptr || ids.size() > largest->size() ||
+                        (ids.size() == largest->size() && ids[0] < (*largest)[0]);
+      if (more && !VersionOf(ids[0]).empty()) largest = &ids;
+    }
+    return VersionOf((*largest)[0]);
+  }
+  const std::string& VersionOf(int id) const {
+    return answers_[static_cast<size_t>(id)]->record.treadle_version;
+  }
+
+  [[noreturn]] void Fail(const char* what, const Groups& groups, const std::string& advice) {
+    std::string text = what;
+    for (const auto& [said, ids] : groups) {
+      text += StrCat("\n  ", ids.size() == 1 ? "process " : "processes ",
+                     Named(answers_, ids, self_.node_id), ": ", said);
+    }
     Farewell();
-    throw FailedPrecondition(text);
+    throw FailedPrecondition(text, "\n", advice);
   }
 
   // Waits until the others have read the records too, or for a moment.

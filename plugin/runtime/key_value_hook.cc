@@ -1,6 +1,7 @@
 #include "plugin/runtime/key_value_hook.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,8 @@ class KeyValueHook::Door {
   explicit Door(std::shared_ptr<KeyValueStore> store) : store_(std::move(store)) {}
 
   void Close() {
+    // First, for the lock prefers those who share it: steady callers could keep this one out.
+    closed_.store(true, std::memory_order_release);
     const std::unique_lock lock(mutex_);
     store_ = nullptr;
   }
@@ -46,15 +49,16 @@ class KeyValueHook::Door {
  private:
   template <typename Use>
   std::optional<std::string> Locked(Use& use) {
-    // Shared: a caller that waits for a key keeps nobody else out.
-    const std::shared_lock lock(mutex_);
-    if (store_ == nullptr) {
-      throw FailedPrecondition(
-          "the key-value store is gone: the client that it belongs to has been destroyed");
+    if (!closed_.load(std::memory_order_acquire)) {
+      // Shared: a caller that waits for a key keeps nobody else out.
+      const std::shared_lock lock(mutex_);
+      if (store_ != nullptr) return use(*store_);
     }
-    return use(*store_);
+    throw FailedPrecondition(
+        "the key-value store is gone: the client that it belongs to has been destroyed");
   }
 
+  std::atomic<bool> closed_{false};
   std::shared_mutex mutex_;
   std::shared_ptr<KeyValueStore> store_;  // guarded by mutex_
 };

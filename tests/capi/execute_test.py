@@ -12,6 +12,7 @@ from pypjrt import errors
 from tests.capi.artifacts import F32, S32, Buffer, Program, elementwise
 from tests.capi.harness import PLUGIN, ZERO_COPY, Client, Event, call, raises
 from tests.capi.harness import Buffer as DeviceBuffer
+from tests.capi.wire import compile_options, wire
 
 # Runs longer than what is run in the caller's thread, and says so.
 SLOW = "for (volatile int r = 0; r < 30000000; ++r) {}"
@@ -267,28 +268,6 @@ def test_memory_for_results_that_cannot_be_allocated(client):
 
 
 # ---- several devices
-
-
-def wire(field, value):
-    """A field of a protobuf message: a number, or bytes."""
-    if isinstance(value, int):
-        return bytes([field << 3]) + varint(value)
-    return bytes([field << 3 | 2]) + varint(len(value)) + value
-
-
-def varint(value):
-    out = b""
-    while value >= 0x80:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def compile_options(replicas, partitions, ids):
-    """A CompileOptionsProto; `ids` is a list of rows, one per replica."""
-    columns = b"".join(wire(3, wire(1, b"".join(varint(row[p]) for row in ids))) for p in range(partitions))
-    assignment = wire(1, replicas) + wire(2, partitions) + columns
-    return wire(3, wire(4, replicas) + wire(5, partitions) + wire(9, assignment))
 
 
 @pytest.mark.parametrize("ids", [[[0, 1]], [[1, 0]]])

@@ -24,8 +24,10 @@ def test_a_process_that_never_comes(tmp_path):
         assert results[index].answer["waited"] < 10
 
 
-def test_another_version_of_treadle(tmp_path):
-    environments = [{}, {"TREADLE_PLUGIN_PATH": OTHER_VERSION}]
+# Also where nobody asked for Treadle: it must not be left out quietly, in one process and perhaps not in the other.
+@pytest.mark.parametrize("platforms", ["treadle", ""])
+def test_another_version_of_treadle(platforms, tmp_path):
+    environments = [{"JAX_PLATFORMS": platforms}, {"JAX_PLATFORMS": platforms, "TREADLE_PLUGIN_PATH": OTHER_VERSION}]
     results = run("skewed", environments, tmp_path, expect_answers=False)
     for result in results:
         assert result.code != 0 and result.answer is None, describe(results)

@@ -80,7 +80,7 @@ def test_a_second_client_of_the_same_processes(tmp_path):
     results = run("again", [{"TREADLE_NUM_DEVICES": "2"}, {}], tmp_path)
     check_devices(results, (2, 1))
     for result in results:
-        assert result.answer["sum"] == 10.0 and not result.answer["old"]
+        assert result.answer["sum"] == 10.0 and result.answer["kept"] == "1"
 
 
 def test_late_processes_and_a_second_attempt(tmp_path):

@@ -180,8 +180,22 @@ TEST(ADisagreementAboutTheNumberOfProcesses) {
   for (const Outcome& outcome : outcomes) {
     CHECK_EQ(outcome.code, static_cast<int>(StatusCode::kFailedPrecondition));
   }
-  CHECK(Contains(outcomes[0].text, "compiler c0de, started as one of 2 processes"));
-  CHECK(Contains(outcomes[1].text, "compiler c0de, started as one of 3 processes"));
+  for (const size_t index : {size_t{0}, size_t{1}}) {
+    CHECK(Contains(outcomes[index].text, "not started for the same number of processes:"));
+    CHECK(Contains(outcomes[index].text, "process 1 (host "));
+    CHECK(Contains(outcomes[index].text, ": started as one of 2 processes"));
+    CHECK(Contains(outcomes[index].text, ": started as one of 3 processes"));
+  }
+}
+
+TEST(TheAdviceIsTheVersionOfTheMost) {
+  MemoryStore store;
+  std::vector<ProcessRecord> processes{Process(0, 3), Process(1, 3), Process(2, 3)};
+  processes[0].treadle_version = "1.0.0";
+  processes[1].treadle_version = processes[2].treadle_version = "2.0.0";
+  for (const Outcome& outcome : Meet(store, processes)) {
+    CHECK(Contains(outcome.text, "for example treadle==2.0.0, and"));
+  }
 }
 
 TEST(OtherCpusAndHostsAreFine) {
