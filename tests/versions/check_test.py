@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -102,6 +103,7 @@ def test_the_checkouts_command_knows_the_pinned_headers():
     done = command("tools.version_sync", "check", "--json")
     facts = json.loads(done.stdout)
     assert done.returncode == facts["exit_code"] in (0, 3)
+    assert facts["treadle"] == tomllib.loads(Path("versions.toml").read_text())["treadle"]["version"]
     assert facts["headers"]["folder"] == str(HEADERS)
     assert facts["headers"]["pjrt"] == facts["plugin"]["pjrt"] == facts["built_for"]["pjrt"]
     assert facts["headers"]["ffi"] == facts["built_for"]["ffi"]
@@ -123,8 +125,8 @@ def test_a_plugin_of_other_headers_is_stale(tmp_path):
 
 
 def test_headers_that_are_not_there(tmp_path):
-    done = command("tools.version_sync", "check", "--headers", tmp_path)
-    assert done.returncode == 5
+    done = command("tools.version_sync", "check", "--json", "--headers", tmp_path)
+    assert done.returncode == json.loads(done.stdout)["exit_code"] == 5
     assert str(tmp_path) in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from tools.version_sync import checkout
 from tools.version_sync.registry import RegistryError
 from treadle.versions import check, cli
-from treadle.versions.rules import Verdict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,15 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Checks, prints, and gives the exit code."""
+    if options.private or options.private_extra:
+        return cli.run(options)
     headers = None
     try:
         headers = check.read_headers(options.headers or pinned_headers())
     except (OSError, ValueError) as error:
-        print(f"error: --headers {options.headers}: {error}", file=sys.stderr)
-        return int(Verdict.UNKNOWN)
+        return cli.cannot_tell(options, f"the headers in {options.headers or 'the pinned package'}: {error}")
     except RegistryError as error:  # the rest can be checked without them
         checkout.say(f"the pinned headers are left out: {error}")
-    return cli.run(options, headers)
+    return cli.run(options, headers, checkout.pins(checkout.root())["treadle"]["version"])
 
 
 def pinned_headers() -> Path:

@@ -54,25 +54,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace, headers: check.Headers | None = None) -> int:
-    """Checks, prints, and gives the exit code."""
+def run(options: argparse.Namespace, headers: check.Headers | None = None, version: str = "") -> int:
+    """Checks, prints, and gives the exit code.
+
+    Args:
+      options: the command line's.
+      headers: what the plugin should have been built with, where that is known.
+      version: of Treadle; empty for the installed one's.
+    """
     if options.private or options.private_extra:
         return _run_private(options)
     try:
-        report = check.check(options.plugin, options.python, headers, treadle.__version__)
+        report = check.check(options.plugin, options.python, headers, version or treadle.__version__)
     except children.ChildError as error:
-        message = f"the process that asks {options.python} for its packages {error}"
-        if options.json:
-            verdict = Verdict.UNKNOWN
-            print(
-                json.dumps(
-                    {"schema": SCHEMA, "verdict": verdict.name.lower(), "exit_code": int(verdict), "error": message}
-                )
-            )
-        print(f"error: {message}", file=sys.stderr)
-        return int(Verdict.UNKNOWN)
+        return cannot_tell(options, f"the process that asks {options.python} for its packages {error}")
     print(json.dumps(as_json(report), indent=1) if options.json else as_text(report))
     return int(report.verdict)
+
+
+def cannot_tell(options: argparse.Namespace, message: str) -> int:
+    """Says why nothing can be said, and gives the exit code."""
+    verdict = Verdict.UNKNOWN
+    if options.json:
+        answer = {"schema": SCHEMA, "verdict": verdict.name.lower(), "exit_code": int(verdict), "error": message}
+        print(json.dumps(answer, indent=1))
+    print(f"error: {message}", file=sys.stderr)
+    return int(verdict)
 
 
 def _run_private(options: argparse.Namespace) -> int:
