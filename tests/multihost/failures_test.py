@@ -11,6 +11,7 @@ from tests.multihost.processes import describe, run
 OTHER_VERSION = str(Path(os.environ["TREADLE_TEST_OTHER_VERSION"]).absolute())
 
 
+@pytest.mark.quick
 def test_a_process_that_never_comes(tmp_path):
     environment = {"TREADLE_HANDSHAKE_TIMEOUT": "3", "TEST_LEAVE_AT_ONCE": "1"}
     results = run("absent", [environment] * 3, tmp_path)

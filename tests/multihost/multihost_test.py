@@ -65,7 +65,10 @@ def check_global_array(results, counts):
         assert answer["elsewhere"][0] != "nothing", answer["elsewhere"]
 
 
-@pytest.mark.parametrize("counts", [(1, 1), (1, 2, 3, 1)], ids=["2 processes", "4 processes"])
+@pytest.mark.parametrize(
+    "counts",
+    [pytest.param((1, 1), id="2 processes", marks=pytest.mark.quick), pytest.param((1, 2, 3, 1), id="4 processes")],
+)
 def test_everything(counts, tmp_path):
     # One folder for the compiled programs of all: nobody may get a program that is another's.
     common = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
