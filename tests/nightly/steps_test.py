@@ -168,6 +168,7 @@ def test_pytests_results():
     assert report.counts() == {"passed": 1, "skipped": 1, "failed": {"unimplemented": 1, "numerics": 2, "test": 1}}
     found = pytest_run.breaks(report.failures)
     assert [item.kind for item in found] == [Kind.UNIMPLEMENTED, Kind.NUMERICS, Kind.TEST]
+    assert found[2].summary.startswith("tests.ops.table_test: ")
     assert found[1].summary == "tests.lax_test.LaxTest::testExp1 (and 1 more): Mismatched elements: 3 / 4 (75%)"
 
 

@@ -69,7 +69,8 @@ def parse(xml: str) -> Report:
     """Reads pytest's JUnit file."""
     report = Report()
     for case in ElementTree.fromstring(xml).iter("testcase"):
-        test = f"{case.get('classname', '')}::{case.get('name', '')}"
+        # A file that is outside of the checkout, and one that could not be read, have no class name.
+        test = "::".join(filter(None, (case.get("classname"), case.get("name"))))
         bad = [child for child in case if child.tag in ("failure", "error")]
         if bad:
             text = "\n".join(f"{child.get('message', '')}\n{child.text or ''}" for child in bad)

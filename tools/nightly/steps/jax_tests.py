@@ -17,8 +17,8 @@ from tools.nightly.pytest_run import Failure, Report, breaks, pytest
 from tools.nightly.revision import git, git_bytes
 from tools.nightly.steps.project_tests import treadle_variables
 
-FILE_TIMEOUT = 1500  # seconds for a file of JAX's tests
-TEST_TIMEOUT = 120
+FILE_TIMEOUT = 3600  # seconds for a file of JAX's tests
+TEST_TIMEOUT = 300
 
 
 class JaxSource:
