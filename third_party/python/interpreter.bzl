@@ -21,11 +21,11 @@ def base_python(rctx):
         fail(done.stderr.strip() or "%s does not run" % found)
     return done.stdout.strip()
 
-def run_environment(rctx, arguments, quiet = True):
-    """Runs environment.py with the chosen interpreter; gives its answer, decoded."""
+def run_environment(rctx, arguments, quiet = True, python = None):
+    """Runs environment.py with `python`, or the chosen interpreter; gives its answer, decoded."""
     script = rctx.path(Label("//third_party/python:environment.py"))
     done = rctx.execute(
-        [base_python(rctx), "-I", script] + arguments,
+        [python or base_python(rctx), "-I", script] + arguments,
         timeout = 3600,
         quiet = quiet,
     )

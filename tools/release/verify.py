@@ -35,12 +35,16 @@ class Report:
 def tools_python(root: Path, into: Path) -> Path:
     """The interpreter that has the tools: the one Bazel made, or one made in the folder `into`.
 
-    SystemExit: the tools cannot be fetched; the text has pip's message.
+    SystemExit: the tools cannot be fetched, or not for this Python; the text says which or has pip's message.
     """
     if given := os.environ.get(TOOLS_VARIABLE):
         return Path(given)
     version = f"{sys.version_info[0]}{sys.version_info[1]}"
     lock = root / "third_party" / "python" / "lock" / f"release-py{version}.txt"
+    if not lock.is_file():
+        raise SystemExit(
+            f"Python {sys.version.split()[0]} is none that is supported: there is no {lock.name}; use another"
+        )
     artifacts.say(f"making an environment from {lock.name}")
     files = environment.wheelhouse(lock)
     python = environment.make_venv(into / "tools")
