@@ -16,6 +16,7 @@ from typing import Any
 # The folders at the top of the wheel. There are two because JAX looks for plugins in the namespace
 # package jax_plugins; check-wheel-contents takes every further top-level name for a mistake.
 TOPLEVEL = ("jax_plugins", "treadle")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -68,20 +69,22 @@ def platform(python: Path, wheel: Path) -> Finding:
     return Finding("auditwheel", passed, text)
 
 
-def _finding(name: str, done: subprocess.CompletedProcess[str]) -> Finding:
-    return Finding(name, done.returncode == 0, (done.stdout + done.stderr).strip())
+def _finding(name: str, file: Path, done: subprocess.CompletedProcess[str]) -> Finding:
+    # Which file it is stands in the report already; twine colours what it says, whoever listens.
+    text = _COLOUR.sub("", done.stdout + done.stderr).replace(f"{file.parent}/", "")
+    return Finding(name, done.returncode == 0, text.strip())
 
 
 def index_page(python: Path, file: Path) -> Finding:
     """The metadata is what an index accepts, and the description renders; a warning is an error."""
-    return _finding("twine check --strict", _run(python, "-m", "twine", "check", "--strict", file))
+    return _finding("twine check --strict", file, _run(python, "-m", "twine", "check", "--strict", file))
 
 
 def wheel_contents(python: Path, wheel: Path) -> Finding:
     """Nothing is in the wheel that should not be, and RECORD is right."""
     code = "from check_wheel_contents.__main__ import main; main()"
     done = _run(python, "-c", code, "--toplevel", ",".join(TOPLEVEL), wheel)
-    return _finding("check-wheel-contents", done)
+    return _finding("check-wheel-contents", wheel, done)
 
 
 _VALIDATE = """
@@ -97,4 +100,4 @@ print("valid CycloneDX 1.6")
 
 def bill_of_materials(python: Path, sbom: Path) -> Finding:
     """The bill of materials is what the published schema of CycloneDX 1.6 says, with nothing beside it."""
-    return _finding("CycloneDX schema", _run(python, "-c", _VALIDATE, sbom))
+    return _finding("CycloneDX schema", sbom, _run(python, "-c", _VALIDATE, sbom))
