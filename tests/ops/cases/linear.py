@@ -284,6 +284,33 @@ def convolutions() -> Iterator[Case]:
         accumulated=True,
         quick=True,
     )
+    # Padding is zero, not what the fused producer of the input would make of zero.
+    yield Case(
+        "conv-padded-of-computed",
+        lambda x, k: lax.conv_general_dilated(x + 1, k, (1,), ((2, 3),), lhs_dilation=(2,)),
+        values((S32, (2, 3, 5)), (S32, (4, 3, 2))),
+        eager=False,
+        quick=True,
+    )
+    yield Case(
+        "conv-padded-of-constant",
+        lambda k: lax.conv_general_dilated(jnp.ones((2, 3, 5), k.dtype), k, (1,), ((2, 3),)),
+        values((S32, (4, 3, 2))),
+        eager=False,
+    )
+    yield Case(
+        "conv-padded-of-computed-4d",
+        lambda x, k: lax.conv_general_dilated(x + 1, k, (1,) * 4, ((1, 2),) * 4),
+        values((F32, (2, 3, 2, 3, 2, 1)), (F32, (4, 3, 2, 1, 2, 1))),
+        accumulated=True,
+        eager=False,
+    )
+    yield Case(
+        "conv-of-empty-picture",
+        lambda k: lax.conv_general_dilated(jnp.ones((2, 3, 0), k.dtype), k, (1,), ((2, 3),), lhs_dilation=(2,)),
+        values((F32, (4, 3, 2))),
+        eager=False,
+    )
     yield Case("conv-empty-batch", convolution(), values((F32, (0, 9, 11, 4)), (F32, kernel)))
     yield Case("conv-no-input-features", convolution(), values((F32, (2, 9, 11, 0)), (F32, (3, 3, 0, 6))))
     for dtype in (*FLOATS, S32, S8):

@@ -12,7 +12,7 @@ from treadle.compiler.ir import types as t
 from treadle.compiler.ir.core import Op, Region, Value
 from treadle.compiler.ir.types import DType, TensorType
 from treadle.compiler.loops.build import add_index, index_of, linear_index, scale_index
-from treadle.compiler.loops.ir import Acc, Expr, Index, Nest, Reduction, Store, Var
+from treadle.compiler.loops.ir import Acc, Expr, Index, Load, Nest, Reduction, Store, Var
 from treadle.compiler.lowering.attributes import flags, integer, ints, pairs
 from treadle.compiler.lowering.combiners import with_position_kind
 from treadle.compiler.lowering.context import Context, combiner_kind, loop_vars
@@ -195,6 +195,9 @@ def _convolution_nest(maker: KernelMaker, op: Op) -> tuple[tuple[Var, ...], Coor
         )
         inside = b.both(inside, condition)
     left = ctx.element(lhs, tuple(lhs_at), inside)
+    # The padding is zero. So is a masked load outside of its mask; what was fused around one (x + 1) is not.
+    if inside is not None and not (isinstance(left, Load) and left.mask is inside):
+        left = b.apply(left.dtype, "select", [inside, left, b.const(left.dtype, 0)])
     term = product(ctx, op, left, ctx.element(rhs, tuple(rhs_at)))
     return tuple(loops), tuple(at), sum_of(ctx, product_dtype(op), [*spatial, channel], term)
 
