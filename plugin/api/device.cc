@@ -6,6 +6,7 @@
 #include "plugin/api/bind.h"
 #include "plugin/api/guard.h"
 #include "plugin/api/handles.h"
+#include "plugin/api/header_version.h"
 
 namespace treadle::api {
 
@@ -93,9 +94,10 @@ void MemoryStats(PJRT_Device_MemoryStats_Args& args) {
   args.bytes_reservable_limit_is_set = false;
   args.largest_free_block_bytes_is_set = false;
   args.peak_pool_bytes_is_set = false;
-  if (TREADLE_HAS(args, PJRT_Device_MemoryStats_Args, peak_allocated_bytes_is_set)) {
-    args.peak_allocated_bytes_is_set = false;
-  }
+  TREADLE_SINCE_0_113(
+      if (TREADLE_HAS(args, PJRT_Device_MemoryStats_Args, peak_allocated_bytes_is_set)) {
+        args.peak_allocated_bytes_is_set = false;
+      })
 }
 
 void ClearMemoryStats(PJRT_Device_ClearMemoryStats_Args& args) {

@@ -8,6 +8,7 @@
 
 #include "plugin/api/bind.h"
 #include "plugin/api/guard.h"
+#include "plugin/api/header_version.h"
 #include "plugin/api/layouts.h"
 #include "plugin/api/named_values.h"
 #include "plugin/runtime/element_type.h"
@@ -61,7 +62,7 @@ TREADLE_SAME_TYPE(F8E3M4, f8e3m4);
 TREADLE_SAME_TYPE(F8E8M0FNU, f8e8m0fnu);
 TREADLE_SAME_TYPE(F4E2M1FN, f4e2m1fn);
 TREADLE_SAME_TYPE(U1, u1);
-TREADLE_SAME_TYPE(F6E3M2FN, f6e3m2fn);
+TREADLE_SINCE_0_114(TREADLE_SAME_TYPE(F6E3M2FN, f6e3m2fn);)
 #undef TREADLE_SAME_TYPE
 
 void SetText(std::string_view text, const char** data, size_t* size) {

@@ -50,7 +50,7 @@ def test_a_registry_that_does_not_answer(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_file_with_another_hash_is_refused(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(registry, "_PIP", (*registry._PIP, "--no-cache-dir"))
+    monkeypatch.setattr(registry, "PIP", (*registry.PIP, "--no-cache-dir"))
     good = Archive("thing", "1.0", hashlib.sha256(CONTENT).hexdigest(), "3.11")
     with pytest.raises(RegistryError, match=r"Fetching thing 1\.0: ERROR: .*HASH"):
         registry.download(Archive("thing", "1.0", "0" * 64, "3.11"), tmp_path / "bad")

@@ -10,6 +10,7 @@ from types import ModuleType
 COMMANDS = {
     "check": "do the pinned headers, the built plugin and the installed packages go together",
     "pins": "which pins of versions.toml are stale, and is everything derived from it in step",
+    "matrix": "which headers and which jaxlibs does the wheel work with",
     "diff": "what changed between two sets of XLA's C headers, and is it binary compatible",
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from third_party.python import lock
-from tools.version_sync import header, tables
+from tools.version_sync import header, support_matrix, tables
 
 BAZEL_VERSION = ".bazelversion"
 
@@ -24,6 +24,8 @@ def _texts(root: Path, headers: Path | None) -> dict[str, str]:
     """The derived files that need no registry: what each should say, by its name."""
     pins = _pins(root)
     texts = {BAZEL_VERSION: pins["bazel"]["version"] + "\n", tables.SUPPORTED: tables.supported(pins)}
+    if (measured := support_matrix.load(root)) is not None:
+        texts[support_matrix.PAGE] = support_matrix.page(measured)
     if headers is not None:
         texts[tables.SLOTS] = tables.slots(header.read(headers))
     return texts
@@ -52,9 +54,13 @@ def stale(root: Path, headers: Path | None = None) -> list[str]:
         f"{name} is {'out of date' if (root / name).is_file() else 'missing'}; {lock.REMEDY}"
         for name in _out_of_date(root, headers)
     ]
-    for entry in lock.locks(_pins(root)):
+    pins = _pins(root)
+    for entry in lock.locks(pins):
         problems += entry.problems(root)
-    return problems
+    measured = support_matrix.load(root)
+    if measured is None:
+        return [*problems, f"{support_matrix.SOURCE} is missing; run {support_matrix.COMMAND}"]
+    return problems + support_matrix.gaps(measured, pins)
 
 
 def regenerate(

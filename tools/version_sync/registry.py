@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TIMEOUT = 600
-_PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
+PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
 
 
 class RegistryError(RuntimeError):
@@ -32,7 +32,7 @@ class Archive:
 
 
 def _pip(*arguments: str, what: str) -> str:
-    command = [sys.executable, *_PIP, *arguments]
+    command = [sys.executable, *PIP, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     except subprocess.TimeoutExpired as error:
