@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from third_party.python import lock
-from tools.version_sync import derived, tables
+from tools.version_sync import derived, support_matrix, tables
 
 # Bazel runs a test where its declared files lie.
 ROOT = Path.cwd()
@@ -22,7 +22,7 @@ HEADERS = Path(os.environ["RUNFILES_DIR"]) / "xla_headers"
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """versions.toml and everything derived from it, in a folder of its own."""
-    names = ["versions.toml", *derived.derived_files(ROOT)]
+    names = ["versions.toml", support_matrix.SOURCE, *derived.derived_files(ROOT)]
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
@@ -52,7 +52,8 @@ def test_the_checkout_is_in_step():
             {"third_party/xla_headers/"},
         ),
         ('version = "2023.2.0"', 'version = "2024.0.0"', {"third_party/onednn/"}),
-        ('pjrt_api = "0.114"', 'pjrt_api = "0.115"', {"treadle/versions/supported.json"}),
+        ('pjrt_api = "0.114"', 'pjrt_api = "0.115"', {"treadle/versions/supported.json", support_matrix.SOURCE}),
+        ('matrix = ["0.10.2", ', 'matrix = ["0.10.1", "0.10.2", ', {support_matrix.SOURCE}),
         (
             'python = ["3.11"]',
             'python = ["3.11", "3.12"]',
@@ -83,6 +84,16 @@ def test_tables_made_from_the_headers_are_noticed_and_mended(copy: Path, pip: Pi
     assert derived.regenerate(copy, HEADERS) == ([tables.SLOTS], [])
     assert derived.stale(copy, HEADERS) == []
     assert pip.calls == 0
+
+
+def test_a_page_that_is_not_its_source_is_noticed_and_mended(copy: Path, pip: Pip):
+    edit(copy, "# Support matrix", "# Matrix", support_matrix.PAGE)
+    (problem,) = derived.stale(copy)
+    assert problem.startswith(f"{support_matrix.PAGE} is out of date; run ")
+    assert derived.regenerate(copy) == ([support_matrix.PAGE], [])
+    (copy / support_matrix.SOURCE).unlink()
+    (problem,) = derived.stale(copy)
+    assert problem.startswith(f"{support_matrix.SOURCE} is missing; run ")
 
 
 class Pip:
