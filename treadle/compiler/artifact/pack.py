@@ -58,7 +58,7 @@ def pack_artifact(objects: Sequence[bytes], context: CompileContext) -> bytes:
     manifest.entry = strings.add(ENTRY_SYMBOL)
     manifest.build_id = strings.add(build_id())
     manifest.fingerprint = strings.add(_fingerprint(context))
-    sections: list[tuple[int, bytes]] = [
+    sections: list[tuple[int, bytes | bytearray]] = [
         (abi.SectionKind.MANIFEST, bytes(manifest)),
         (abi.SectionKind.BUFFERS, b"".join(map(bytes, buffers))),
         (abi.SectionKind.DIMS, np.asarray(dims, "<i8").tobytes()),
@@ -112,29 +112,30 @@ def _fingerprint(context: CompileContext) -> str:
     return digest.hexdigest()
 
 
-def _constants(plan: Plan) -> bytes:
+def _constants(plan: Plan) -> bytearray:
     data = bytearray(plan.constants_size)
     for offset, op in plan.constants:
-        raw = np.ascontiguousarray(cast(np.ndarray, op.attrs["value"])).tobytes()
-        data[offset : offset + len(raw)] = raw
-    return bytes(data)
+        raw = np.ascontiguousarray(cast(np.ndarray, op.attrs["value"])).reshape(-1).view(np.uint8)
+        data[offset : offset + raw.size] = raw.data
+    return data
 
 
-def _assemble(sections: Sequence[tuple[int, bytes]], cpu_features: int) -> bytes:
-    offset = ctypes.sizeof(abi.ArtifactHeader) + len(sections) * ctypes.sizeof(abi.Section)
-    table, body = bytearray(), bytearray()
-    start = offset
+def _assemble(sections: Sequence[tuple[int, bytes | bytearray]], cpu_features: int) -> bytes:
+    # Constants may be large: their bytes are copied once, by the join.
+    end = ctypes.sizeof(abi.ArtifactHeader) + len(sections) * ctypes.sizeof(abi.Section)
+    table = bytearray()
+    body: list[bytes | bytearray] = []
     for kind, data in sections:
-        padding = -(start + len(body)) % abi.SECTION_ALIGNMENT
-        body += bytes(padding)
-        table += bytes(abi.Section(kind, 0, start + len(body), len(data)))
-        body += data
-    rest = bytes(table) + bytes(body)
+        padding = -end % abi.SECTION_ALIGNMENT
+        table += bytes(abi.Section(kind, 0, end + padding, len(data)))
+        body += [bytes(padding), data]
+        end += padding + len(data)
     header = abi.ArtifactHeader()
     header.magic = abi.ARTIFACT_MAGIC
     header.abi_version = abi.ABI_VERSION
     header.num_sections = len(sections)
-    header.total_size = ctypes.sizeof(header) + len(rest)
+    header.total_size = end
     header.cpu_features = cpu_features
-    header.checksum = zlib.crc32(rest)
-    return bytes(header) + rest
+    for part in (table, *body):
+        header.checksum = zlib.crc32(part, header.checksum)
+    return b"".join((bytes(header), table, *body))
