@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tools.nightly.engine import Findings, Run
 from tools.nightly.kinds import Kind
 from tools.nightly.options import Options
@@ -16,7 +18,7 @@ NEEDED = ("llvmlite",)
 
 
 class WheelStep:
-    """Installs the wheel beside the jaxlib under test, and runs a JAX program on it."""
+    """Installs the wheel beside the jaxlib under test, and runs version_sync's smoke test on it."""
 
     name = "wheel"
     title = "installing the wheel and running it"
@@ -34,22 +36,22 @@ class WheelStep:
         # The range of jaxlib that the wheel accepts is a promise, not what is tested here; pip check names it.
         command = [python, *PIP, "--no-deps", run.product("build", "wheel")]
         run.must("installing the wheel", *command, timeout=environment.INSTALLING, kind=Kind.ENVIRONMENT)
-        program = run.root / "tests" / "wheel" / "program.py"
-        variables = {
-            "JAX_PLATFORMS": "treadle",
-            "PYTHONNOUSERSITE": "1",
-            "TREADLE_CACHE_DIR": str(run.folder / "cache"),
-        }
+        # Nothing of the checkout is on the path, and each value is compared with jaxlib's CPU backend.
+        smoke = run.root / "tools" / "version_sync" / "smoke.py"
+        variables = {"JAX_PLATFORMS": "treadle,cpu", "TREADLE_CACHE_DIR": str(run.folder / "cache")}
         done = run.must(
-            "a JAX program on the installed wheel",
+            "the smoke test on the installed wheel",
             python,
-            "-P",
-            program,
+            "-I",
+            smoke,
             timeout=RUNNING,
             kind=Kind.TEST,
             variables=variables,
             cwd=run.folder,
         )
-        found = Findings(facts={"program": done.output.strip().splitlines()[-1]})
+        answer = json.loads(done.output.strip().splitlines()[-1])
+        programs = [program["name"] for program in answer["programs"]]
+        counts = {"passed": len(programs), "skipped": 0, "failed": {}}
+        found = Findings(facts={"programs": programs, "tests": counts})
         found.notes += environment.fits(run, python)
         return found
