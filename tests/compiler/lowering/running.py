@@ -46,7 +46,7 @@ def garbage(type_: TensorType) -> Memory:
     return data.copy().view(Memory)
 
 
-def run_fusion(op: Op, inputs: Sequence[Array]) -> list[Array]:
+def run_fusion(op: Op, inputs: Sequence[Array], lower: Callable[[Op], list[KernelCall]] = lower_fusion) -> list[Array]:
     """The results of a fusion op, computed by its kernels as the planner calls them."""
     memory: dict[Value, Memory] = {}
     for value, array in zip(op.operands, inputs, strict=True):
@@ -56,7 +56,7 @@ def run_fusion(op: Op, inputs: Sequence[Array]) -> list[Array]:
     for i, result in enumerate(op.results):
         memory[result] = memory[op.operands[i]].copy() if i < in_place else garbage(result.type)
     before = {value: memory[value].copy() for value in op.operands}
-    for call in lower_fusion(op):
+    for call in lower(op):
         for value in call.arguments:
             memory.setdefault(value, garbage(value.type))
         run_call(call, memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections.abc import Sequence
 
 from treadle.compiler.codegen import work
@@ -37,6 +38,16 @@ def emit_program(program: Program, plan: Plan, target: Target) -> ProgramCode:
     return _MainEmitter(program, plan, target).run()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _KnownKernel:
+    """What calling a kernel takes: symbol, whole range, the piece that is worth a thread, and operations."""
+
+    symbol: str
+    extent: int
+    piece: int | None
+    flops: int
+
+
 class _MainEmitter:
     def __init__(self, program: Program, plan: Plan, target: Target):
         self.plan = plan
@@ -51,7 +62,7 @@ class _MainEmitter:
         self.globals: list[str] = []
         self.descriptors: dict[bytes, str] = {}
         self.kernels: dict[str, Kernel] = {}
-        self.symbols: dict[Kernel, tuple[str, Kernel]] = {}
+        self.known: dict[Kernel, _KnownKernel] = {}
         self.most_params = 0
         self.block = "%body"
         self.has_loops = False
@@ -158,27 +169,27 @@ class _MainEmitter:
 
     def _kernel(self, step: KernelStep) -> None:
         fb = self.fb
-        symbol, kernel = self._symbol(step.call.kernel)
-        self.flops += work.kernel_flops(step.call.kernel)
+        kernel = self._known_kernel(step.call.kernel)
+        self.flops += kernel.flops
         self.most_params = max(self.most_params, len(step.arguments))
         for i, storage in enumerate(step.arguments):
             place = fb.op(f"getelementptr ptr, ptr %params, i64 {i}") if i else "%params"
             fb.do(f"store ptr {self.pointer(storage)}, ptr {place}, align 8")
-        extent = kernel.range_extent()
-        piece = work.grain(kernel)
+        symbol, extent, piece = kernel.symbol, kernel.extent, kernel.piece
         if piece is None:
             fb.do(f"call void @{symbol}(ptr %params, i64 0, i64 {extent})")
         else:
             fb.declare("void", "treadle_parallel_for", ("ptr", "ptr", "ptr", "i64", "i64"))
             fb.do(f"call void @treadle_parallel_for(ptr %run, ptr @{symbol}, ptr %params, i64 {extent}, i64 {piece})")
 
-    def _symbol(self, kernel: Kernel) -> tuple[str, Kernel]:
-        found = self.symbols.get(kernel)
+    def _known_kernel(self, kernel: Kernel) -> _KnownKernel:
+        found = self.known.get(kernel)
         if found is None:
             scheduled = schedule(kernel, self.target)
             symbol = kernel_symbol(scheduled, self.target)
             self.kernels.setdefault(symbol, scheduled)
-            found = self.symbols[kernel] = (symbol, scheduled)
+            flops, piece = work.kernel_flops(kernel), work.grain(scheduled)
+            found = self.known[kernel] = _KnownKernel(symbol, scheduled.range_extent(), piece, flops)
         return found
 
     def _copy(self, step: CopyStep) -> None:

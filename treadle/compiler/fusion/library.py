@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
@@ -82,10 +83,22 @@ class DotShape:
 def dot_shape(op: Op) -> DotShape:
     """What each dimension of a dot_general is for."""
     lhs, rhs = (v.type for v in op.operands)
-    out = op.result.type
+    dims = [ints(op, f"{side}_{role}_dimensions") for role in ("batching", "contracting") for side in ("lhs", "rhs")]
+    return _dot_shape(lhs, rhs, op.result.type, *dims)
+
+
+# A program has many products of few shapes, and each is asked about several times.
+@functools.lru_cache(maxsize=1024)
+def _dot_shape(
+    lhs: TensorType,
+    rhs: TensorType,
+    out: TensorType,
+    lb: tuple[int, ...],
+    rb: tuple[int, ...],
+    lc: tuple[int, ...],
+    rc: tuple[int, ...],
+) -> DotShape:
     ls, rs, os = lhs.strides(), rhs.strides(), out.strides()
-    lb, rb = ints(op, "lhs_batching_dimensions"), ints(op, "rhs_batching_dimensions")
-    lc, rc = ints(op, "lhs_contracting_dimensions"), ints(op, "rhs_contracting_dimensions")
     lm = [d for d in range(lhs.rank) if d not in lb and d not in lc]
     rn = [d for d in range(rhs.rank) if d not in rb and d not in rc]
     nb = len(lb)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from treadle.compiler.ir.core import Op, Program, Value
+from treadle.compiler.lowering.fusions import Lowering
 from treadle.compiler.plan.arena import Arena, align
 from treadle.compiler.plan.steps import Base, Location, Storage
 
@@ -20,6 +21,7 @@ class Memory:
       aliases: for each output, the input whose memory it takes over, or -1.
       num_slots: pointers that loops change.
       in_memory: the rank-0 values that somebody reads from memory.
+      lowering: the kernels of the program's fusions so far.
     """
 
     def __init__(self, program: Program):
@@ -30,6 +32,7 @@ class Memory:
         self.constants_size = 0
         self.num_slots = 0
         self.in_memory = _scalars_in_memory(program)
+        self.lowering = Lowering()
         for i, arg in enumerate(program.entry.args):
             self.storage[arg] = Storage(arg.type.byte_size, Location(Base.INPUT, i))
         self.outputs = [

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from treadle.compiler.ir.core import Op, Region, Value
 from treadle.compiler.lowering.attributes import integer
-from treadle.compiler.lowering.fusions import lower_fusion
 from treadle.compiler.lowering.kernels import KernelCall
 from treadle.compiler.plan import control_flow
 from treadle.compiler.plan.liveness import last_uses
@@ -221,7 +220,7 @@ class RegionPlanner:
             self.steps.append(ScalarStep(op.result, store))
 
     def _fusion(self, op: Op) -> None:
-        calls = lower_fusion(op)
+        calls = self.memory.lowering.lower(op)
         in_place = _in_place(op)
         for number, result in enumerate(op.results):
             if number < in_place:
