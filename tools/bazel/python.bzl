@@ -163,7 +163,7 @@ def treadle_test_folder(deps, data = [], any_jaxlib = [], **kwargs):
     Args:
       deps: what the modules import.
       data: what the modules read.
-      any_jaxlib: the test files that run nothing of jaxlib's; tagged so that one jaxlib is enough.
+      any_jaxlib: the test files whose outcome no jaxlib changes; tagged, so that CI can leave them out on some.
       **kwargs: as for treadle_py_test.
     """
     native.py_library(
