@@ -94,6 +94,27 @@ DEBUG: Knob[int] = Knob(
     "0, 1, 2 or 3",
     "Writes to stderr: 1 a line per compile, 2 also the time of every stage, 3 also the size of its product.",
 )
+CACHE: Knob[bool] = Knob(
+    "TREADLE_CACHE",
+    True,
+    _flag,
+    "0 or 1",
+    "Whether compiled programs and kernels are kept on disk, and looked for there. Read once a process.",
+)
+CACHE_DIR: Knob[Path | None] = Knob(
+    "TREADLE_CACHE_DIR",
+    None,
+    Path,
+    "a folder (made if need be)",
+    "Where they are kept, instead of `treadle` in the user's cache folder. Read once a process.",
+)
+CACHE_LIMIT_MB: Knob[int] = Knob(
+    "TREADLE_CACHE_LIMIT_MB",
+    512,
+    _between(1, 1 << 20),
+    "a number of megabytes, at least 1",
+    "How much is kept; what was not used for longest goes first. Read once a process.",
+)
 NUM_THREADS: Knob[int] = Knob(
     "TREADLE_NUM_THREADS",
     0,
@@ -115,6 +136,21 @@ HANDSHAKE_TIMEOUT: Knob[int] = Knob(
     "a number of seconds, at least 1",
     "How long a process of a distributed program waits for the others. Read by the plugin.",
 )
+PERF_MAP: Knob[bool] = Knob(
+    "TREADLE_PERF_MAP",
+    False,
+    _flag,
+    "0 or 1",
+    "Tells Linux's perf the names of compiled functions, in /tmp/perf-PID.map. Read by the plugin.",
+)
+ONEDNN_PATH: Knob[Path | None] = Knob(
+    "TREADLE_ONEDNN_PATH",
+    None,
+    Path,
+    "a file, or none",
+    "The oneDNN library to use instead of the one beside the plugin; with `none`, Treadle's own loops do its work. "
+    "Read by the plugin.",
+)
 PLUGIN_PATH: Knob[Path | None] = Knob(
     "TREADLE_PLUGIN_PATH",
     None,
@@ -127,9 +163,14 @@ ALL: tuple[Knob[Path | None] | Knob[bool] | Knob[int], ...] = (
     DUMP,
     CHECK,
     DEBUG,
+    CACHE,
+    CACHE_DIR,
+    CACHE_LIMIT_MB,
     NUM_THREADS,
     NUM_DEVICES,
     HANDSHAKE_TIMEOUT,
+    PERF_MAP,
+    ONEDNN_PATH,
     PLUGIN_PATH,
 )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -271,10 +273,20 @@ def test_knobs_are_typed(monkeypatch):
     assert knobs.DEBUG.get() == 2
     monkeypatch.setenv(knobs.CHECK.name, "on")
     assert knobs.CHECK.get() is True
-    for name, value in ((knobs.DEBUG, "4"), (knobs.DEBUG, "x"), (knobs.CHECK, "maybe")):
+    wrong = ((knobs.DEBUG, "4"), (knobs.DEBUG, "x"), (knobs.CHECK, "maybe"), (knobs.CACHE, "maybe"))
+    for name, value in (*wrong, (knobs.CACHE_LIMIT_MB, "-1"), (knobs.CACHE_LIMIT_MB, "all")):
         monkeypatch.setenv(name.name, value)
         with pytest.raises(CompileError, match=f"{name.name} is '{value}'; it must be"):
             name.get()
+
+
+def test_every_variable_that_the_sources_read_is_a_knob():
+    root = Path(knobs.__file__).parents[1]
+    found: set[str] = set()
+    for path in root.rglob("*.py"):
+        if path.parent.name != "versions":  # its variables are those of its own tool
+            found |= set(re.findall(r"""environ(?:\.get\(|\[)["'](TREADLE_\w+)""", path.read_text()))
+    assert found <= {knob.name for knob in knobs.ALL}
 
 
 def test_every_knob_is_in_the_table():

@@ -71,13 +71,13 @@ def _region_key(region: Region) -> Hashable | None:
         numbers[value] = len(numbers)
     for op in region.ops:
         if op.name == "constant":
-            value = op.attrs["value"]
-            assert isinstance(value, np.ndarray)
-            if value.size and not any(value.strides):
-                value = value[(0,) * value.ndim]  # one element for all
-            if value.nbytes > _COMPARED_BYTES:
+            array = op.attrs["value"]
+            assert isinstance(array, np.ndarray)
+            if array.size and not any(array.strides):
+                array = array[(0,) * array.ndim]  # one element for all
+            if array.nbytes > _COMPARED_BYTES:
                 return None
-            what: Hashable = value.tobytes()
+            what: Hashable = array.tobytes()
         else:
             # Written out, attributes that compare equal and are not the same (0.0, -0.0, False) differ.
             what = repr(op.attrs)

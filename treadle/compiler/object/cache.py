@@ -10,18 +10,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from treadle.compiler import knobs
 from treadle.compiler.codegen.target import Target
 from treadle.compiler.loops.ir import Kernel
 from treadle.compiler.loops.text import kernel_text
 from treadle.compiler.object import elf
-from treadle.compiler.object.disk import DEFAULT_LIMIT, Disk, default_folder
+from treadle.compiler.object.disk import Disk, shared_disk
 
 _PER_MODULE = 16
 _MEMORY_BYTES = 64 << 20
@@ -163,12 +163,4 @@ def _compile_main(text: str, target: Target, externals: Collection[str], clean_u
 @functools.cache
 def shared_cache() -> KernelCache:
     """The cache that compiles of this process use; TREADLE_CACHE=0 keeps it off the disk."""
-    if os.environ.get("TREADLE_CACHE", "1") == "0":
-        return KernelCache(None)
-    return KernelCache(Disk(default_folder(), _limit()))
-
-
-def _limit() -> int:
-    """TREADLE_CACHE_LIMIT_MB, in bytes."""
-    text = os.environ.get("TREADLE_CACHE_LIMIT_MB", "")
-    return int(text) << 20 if text.isdecimal() else DEFAULT_LIMIT
+    return KernelCache(shared_disk() if knobs.CACHE.get() else None)

@@ -9,6 +9,7 @@ is harmless: it is compiled again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import logging
 import os
@@ -18,6 +19,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from treadle.compiler import knobs
 
 _log = logging.getLogger(__name__)
 
@@ -29,14 +32,12 @@ _RENEW_SECONDS = 3600.0
 _SWEEP_EVERY = 64
 _SWEEP_TO = 0.8
 
-DEFAULT_LIMIT = 512 << 20
-
 
 def default_folder() -> Path:
     """TREADLE_CACHE_DIR, or `treadle` in the user's cache folder."""
-    named = os.environ.get("TREADLE_CACHE_DIR")
-    if named:
-        return Path(named)
+    named = knobs.CACHE_DIR.get()
+    if named is not None:
+        return named
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "treadle"
 
@@ -48,7 +49,7 @@ class Disk:
       problem: why the folder is not used; "" when it is.
     """
 
-    def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT):
+    def __init__(self, folder: Path, limit: int = knobs.CACHE_LIMIT_MB.default << 20):
         self.folder = folder / "kernels"
         self.limit = limit
         self.problem = ""
@@ -166,3 +167,13 @@ def _unpack(content: bytes) -> bytes | None:
     if magic != _MAGIC or hashlib.blake2b(code, digest_size=_DIGEST).digest() != digest:
         return None
     return code
+
+
+@functools.cache
+def shared_disk() -> Disk:
+    """The folder that compiles of this process use.
+
+    Raises:
+      CompileError: INVALID_ARGUMENT for a TREADLE_CACHE_LIMIT_MB that is no such number.
+    """
+    return Disk(default_folder(), knobs.CACHE_LIMIT_MB.get() << 20)

@@ -6,13 +6,11 @@ under the same rules.
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import os
 
 from treadle.build_id import build_id
 from treadle.compiler import knobs
-from treadle.compiler.object.disk import DEFAULT_LIMIT, Disk, default_folder
+from treadle.compiler.object.disk import shared_disk
 
 # Larger artifacts hold constants or very large programs: their compile time is not worth the space.
 _MAX_BYTES = 4 << 20
@@ -20,15 +18,9 @@ _MAX_BYTES = 4 << 20
 
 def _wanted() -> bool:
     """Whether this compile may be answered from disk: not when somebody wants to see it happen."""
-    if os.environ.get("TREADLE_CACHE", "1") == "0":
+    if not knobs.CACHE.get():
         return False
     return knobs.DUMP.get() is None and not knobs.CHECK.get() and not knobs.DEBUG.get()
-
-
-@functools.cache
-def _disk() -> Disk:
-    text = os.environ.get("TREADLE_CACHE_LIMIT_MB", "")
-    return Disk(default_folder(), int(text) << 20 if text.isdecimal() else DEFAULT_LIMIT)
 
 
 def name_of(program: bytes, *others: object) -> str | None:
@@ -48,10 +40,10 @@ def name_of(program: bytes, *others: object) -> str | None:
 
 def find(name: str) -> bytes | None:
     """The artifact, if it is here and whole."""
-    return _disk().read(name)
+    return shared_disk().read(name)
 
 
 def keep(name: str, artifact: bytes) -> None:
     """Stores an artifact that was just made."""
     if len(artifact) <= _MAX_BYTES:
-        _disk().write([name], artifact)
+        shared_disk().write([name], artifact)
