@@ -27,6 +27,7 @@ class Registry:
     def __init__(self) -> None:
         self.newer: dict[str, str] = {}
         self.silent: set[str] = set()
+        self.later: dict[str, str] = {}  # the release of jax for a Python that is not supported yet
         python = PINS["python"]["versions"][-1].replace(".", "")
         files = sorted((ROOT / "third_party/python/lock").glob(f"*py{python}*.txt"))
         # The newest jaxlib's file comes last: it is the one that the tools are read from.
@@ -42,6 +43,10 @@ class Registry:
 
     def pinned(self, package: str, python: str) -> list[str]:
         if package in ("jax", "jaxlib"):
+            if python not in PINS["python"]["versions"]:
+                if python in self.later:
+                    return [self.later[python]]
+                raise RegistryError(f"{package}: nothing for Python {python}")
             return [row[package] for row in PINS["jax"]["tested"] if python in row["python"]]
         known = {PINS["onednn"][key]: PINS["onednn"]["version"] for key in ("runtime_package", "development_package")}
         known["llvmlite"] = PINS["llvmlite"]["version"]
@@ -117,6 +122,17 @@ def test_a_pre_release_is_shown_and_makes_nothing_stale(asked: Registry, answer:
     code, found = answer()
     assert code == 0
     assert row(found, "jaxlib pre-release")["newest"] == "0.13.0rc1"
+
+
+def test_a_release_for_a_python_to_come(asked: Registry, answer: Answer):
+    newest = PINS["python"]["versions"][-1]
+    following = f"3.{int(newest.split('.')[1]) + 1}"
+    asked.later[following] = "9.0"
+    code, document = answer()
+    assert code == 3
+    found = row(document, f"jaxlib (Python {following})")
+    assert (found["newest"], found["state"]) == ("9.0", "stale")
+    assert f"support Python {following}" in found["note"]
 
 
 def test_older_pairs_are_kept_on_purpose(answer: Answer):

@@ -80,6 +80,7 @@ def _jax(pins: Mapping[str, Any]) -> list[Pin]:
                     pin = Pin(name, pin.pinned, pin.newest, "kept", "an older one that is tested on purpose")
                 rows.append(pin)
         rows.append(_pre_release(package, pins["python"]["versions"][-1]))
+        rows.append(_next_python(package, pins["python"]["versions"][-1]))
     rows.append(_range("jax range", pins["jax"], "jax", pins["python"]["versions"][-1]))
     return rows
 
@@ -93,6 +94,24 @@ def _pre_release(package: str, python: str) -> Pin:
     return Pin(
         name, "-", newest if newest != stable else "none", "local", "" if newest == stable else "not tested here"
     )
+
+
+def _next_python(package: str, python: str) -> Pin:
+    """Releases stop being made for old Pythons: the newest may exist only for one that is not supported here yet."""
+    major, minor = python.split(".")
+    following = f"{major}.{int(minor) + 1}"
+    name = f"{package} (Python {following})"
+    try:
+        newest = _versions(package, python)[0]
+    except RegistryError as error:
+        return Pin(name, "-", "unknown", "unknown", str(error))
+    try:
+        there = _versions(package, following)[0]
+    except RegistryError:  # the registry does answer, as the question before has shown
+        return Pin(name, "-", "none", "local", "no release for a Python that is not supported here")
+    if there == newest:
+        return Pin(name, "-", there, "local", f"the same as for Python {python}")
+    return Pin(name, "-", there, "stale", f"Python {python} has only {newest}: support Python {following}")
 
 
 def _key(version: str) -> list[int]:
