@@ -18,6 +18,7 @@ GROW_VERSION = ("  int minor_version;\n", "  int minor_version;\n  int64_t patch
 CASES = [
     (("MINOR 50", "MINOR 51"), "version", "0.50 -> 0.51", None),
     (("MAJOR 0", "MAJOR 1"), "version", "0.50 -> 1.50", "major version"),
+    (("#define PJRT_API_MINOR 50\n", ""), "version", "0.50 -> (none)", "NEW does not say its version"),
     (ADD_SLOT, "slot_added", "slot 2", None),
     (
         ("_PJRT_API_STRUCT_FIELD(PJRT_Two);", ""),

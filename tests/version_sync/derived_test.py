@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,23 @@ def test_an_edited_lock_file_is_noticed(copy: Path):
     edit(copy, "jaxlib==0.10.2 ", "jaxlib==0.10.1 ", name)
     (problem,) = derived.stale(copy)
     assert problem.startswith(f"{name} does not lock jaxlib==0.10.2; run ")
+
+
+@pytest.mark.parametrize(("package", "line"), [("numpy", ""), ("scipy", "scipy==1.17.0\n"), ("ruff", "ruff\n")])
+def test_a_line_of_a_lock_file_that_locks_nothing_is_noticed(copy: Path, package: str, line: str):
+    file = copy / "third_party/python/lock/py311-jaxlib0.10.2.txt"
+    text, count = re.subn(rf"(?m)^{package}==.*\n", line, file.read_text())
+    assert count == 1
+    file.write_text(text)
+    (problem,) = derived.stale(copy)
+    assert f"locks nothing, {line.strip()!r}; run " in problem if line else "does not lock numpy>=2.0; run " in problem
+
+
+def test_a_matrix_that_cannot_be_read_is_an_error_that_says_so(copy: Path):
+    for text in ("{", "[]", "{}"):
+        (copy / support_matrix.SOURCE).write_text(text)
+        with pytest.raises(RuntimeError, match=r"support_matrix\.json is not what matrix writes .*; run .* matrix"):
+            derived.stale(copy)
 
 
 def test_tables_made_from_the_headers_are_noticed_and_mended(copy: Path, pip: Pip):

@@ -60,6 +60,24 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]):
     assert answer["reasons"] == ["Colour: COLOUR_RED: 1 -> 7: the same name is another number"]
 
 
+def test_two_files_are_compared_whatever_they_are_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    old, new = tmp_path / "before.h", tmp_path / "after.h"
+    old.write_text(SMALL)
+    new.write_text(SMALL + "\nstruct PJRT_New_Args { size_t struct_size; };\n")
+    assert cli.main(["diff", str(old), str(new)]) == 3
+    assert cli.main(["diff", "--json", str(new), str(old)]) == 4
+    assert "Not compared" not in capsys.readouterr().out
+
+
+def test_an_error_is_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["diff", "--json", str(tmp_path), "0.114"]) == 5
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert (answer["schema"], answer["exit_code"]) == ("treadle-diff-1", 5)
+    assert answer["error"] in printed.err
+    assert f"{tmp_path} holds no xla/" in answer["error"]
+
+
 def test_an_unknown_name_lists_the_known_ones(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["diff", "0.1", "0.2"]) == 5
     error = capsys.readouterr().err

@@ -223,3 +223,25 @@ def test_a_build_that_fails_is_not_a_row(tmp_path: Path, monkeypatch: pytest.Mon
     answer = json.loads(file.read_text())
     assert answer["rows"] == []
     assert answer["not_run"] == ["building against PJRT 0.114 failed: device.cc:1: error: no member"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--json", "/dev/null/matrix.json"], "--json /dev/null/matrix.json: there is no folder /dev/null"),
+        (["--work", "/dev/null/work"], "--work /dev/null/work cannot be made: Not a directory"),
+    ],
+)
+def test_where_nothing_can_be_written_nothing_is_begun(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["matrix", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_the_help_of_each_command_says_its_exit_codes(command: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, "--help"])
+    assert ended.value.code == 0
+    assert "exit codes: " in " ".join(capsys.readouterr().out.lower().split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -156,10 +157,41 @@ def test_a_registry_that_does_not_answer_is_no_guess(asked: Registry, answer: An
     assert answer()[0] == 3
 
 
+def test_a_registry_that_has_only_older_versions_makes_nothing_stale(answer: Answer, monkeypatch: pytest.MonkeyPatch):
+    """Of several indexes one may not have answered: pip then gives what the others have, without a word."""
+    monkeypatch.setattr(registry, "versions", lambda *_: ["0.0.1"])
+    code, found = answer()
+    assert code == 5
+    assert row(found, "llvmlite")["state"] == "unknown"
+    assert "only older ones were found" in row(found, "llvmlite")["note"]
+    assert "stale" not in {entry["state"] for entry in found["pins"]}
+
+
 def test_the_commit_is_that_of_versions_toml_or_a_clones(answer: Answer, tmp_path: Path):
     _, found = answer("--offline")
     known = PINS["xla_headers"]
     assert found["xla_commit"] == {"commit": known["xla_commit"], "how": known["xla_commit_how"]}
+
+
+def test_an_error_is_json_too(answer: Answer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    code, found = answer("--offline", "--xla-clone", str(tmp_path))
+    assert (code, found["exit_code"], found["schema"]) == (1, 1, "treadle-pins-1")
+    assert re.fullmatch(rf"git cannot read {tmp_path}: fatal: not a git repository.*[^\]]", found["error"])
+
+    def fail(*_: object) -> Path:
+        raise RegistryError("the pinned headers could not be fetched")
+
+    monkeypatch.setattr(checkout, "named_headers", fail)
+    code, found = answer("--offline")
+    assert (code, found["error"]) == (5, "the pinned headers could not be fetched")
+
+
+@pytest.mark.parametrize("given", ["3.13", "python=/bin/sh", "3.13=/no/such/python"])
+def test_an_interpreter_is_a_version_and_a_file(given: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["pins", "--offline", "--python", given])
+    assert ended.value.code == 2
+    assert f"{given!r} is not a version and the file of its interpreter" in capsys.readouterr().err
 
 
 def test_text(asked: Registry, capsys: pytest.CaptureFixture[str]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tarfile
@@ -29,6 +30,14 @@ def pins(folder: Path) -> dict[str, Any]:
 def say(text: str) -> None:
     """Progress, for people: on stderr, so that --json stays clean."""
     print(text, file=sys.stderr, flush=True)
+
+
+def cannot(command: str, schema: str, message: str, code: int, as_json: bool) -> int:
+    """Says why `command` has no answer, with --json as an object of its schema too; gives the exit code."""
+    if as_json:
+        print(json.dumps({"schema": schema, "exit_code": code, "error": message}, indent=2))
+    say(f"version_sync {command}: {message}")
+    return code
 
 
 def header_names(folder: Path) -> list[str]:

@@ -15,6 +15,12 @@ COMMANDS = {
 }
 
 
+def _exit_codes(module: ModuleType) -> str:
+    """What a command's documentation says of its exit codes, for its help."""
+    _, found, rest = (module.__doc__ or "").partition("Exit codes: ")
+    return found + " ".join(rest.split())
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs a subcommand; returns its exit code."""
     parser = argparse.ArgumentParser(
@@ -25,6 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     modules: dict[str, ModuleType] = {}
     for name, text in COMMANDS.items():
         modules[name] = importlib.import_module(f"tools.version_sync.{name}")
-        modules[name].add_arguments(commands.add_parser(name, help=text, description=f"Answers: {text}."))
+        added = commands.add_parser(name, help=text, description=f"Answers: {text}.")
+        added.epilog = _exit_codes(modules[name])
+        modules[name].add_arguments(added)
     options = parser.parse_args(arguments)
     return int(modules[options.command].run(options))

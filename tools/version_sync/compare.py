@@ -95,11 +95,17 @@ class _Comparison:
         """PJRT's and FFI's version numbers."""
         for prefix, name, file in (("PJRT_API", "PJRT", PJRT), ("XLA_FFI_API", "FFI", FFI)):
             old, new = self._old.version(prefix), self._new.version(prefix)
-            if old is None or new is None or old == new:
+            if old == new:
                 continue
-            majors = (old.partition(".")[0], new.partition(".")[0])
-            breaking = "the major version is another" if majors[0] != majors[1] else None
-            yield Change("version", name, f"{old} -> {new}", file, breaking, {"old": old, "new": new})
+            breaking = None
+            if old is None or new is None:
+                if not self._shared(file):  # one side has no such header: nothing is known of its version
+                    continue
+                breaking = f"{'OLD' if old is None else 'NEW'} does not say its version"
+            elif old.partition(".")[0] != new.partition(".")[0]:
+                breaking = "the major version is another"
+            text = f"{old or '(none)'} -> {new or '(none)'}"
+            yield Change("version", name, text, file, breaking, {"old": old, "new": new})
 
     def slots(self) -> Iterator[Change]:
         """The function pointers of PJRT_Api."""

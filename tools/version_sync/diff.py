@@ -57,11 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def open_headers(given: str, root: Path) -> tuple[Path, Header]:
-    """The headers that a command line names, and where they are.
+def find_headers(given: str, root: Path) -> Path:
+    """Where the headers are that a command line names.
 
     Raises:
-        HeaderError: there is no such directory, file or version, or it cannot be read.
+        HeaderError: there is no such directory, file or version.
         RegistryError: the named version cannot be fetched.
     """
     path = Path(given)
@@ -73,7 +73,7 @@ def open_headers(given: str, root: Path) -> tuple[Path, Header]:
             raise HeaderError(
                 f"{given} is no directory or file here, and the versions known by name are {names}"
             ) from error
-    return path, read(path)
+    return path
 
 
 def describe(given: str, header: Header) -> dict[str, Any]:
@@ -180,10 +180,12 @@ def run(options: argparse.Namespace) -> int:
     """Compares and prints; gives the exit code."""
     root = checkout.root()
     try:
-        headers = [open_headers(given, root)[1] for given in (options.old, options.new)]
+        paths = [find_headers(given, root) for given in (options.old, options.new)]
+        # Two files are meant to be compared, whatever they are called.
+        name = paths[0].name if all(path.is_file() for path in paths) else ""
+        headers = [read(path, name) for path in paths]
     except (HeaderError, RegistryError) as error:
-        checkout.say(f"version_sync diff: {error}")
-        return UNKNOWN
+        return checkout.cannot("diff", SCHEMA, str(error), UNKNOWN, options.json)
     difference = compare(*headers)
     sides = [describe(given, header) for given, header in zip((options.old, options.new), headers, strict=True)]
     parts = verdicts(difference, *headers)

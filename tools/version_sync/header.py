@@ -101,14 +101,16 @@ class Header:
         return found
 
 
-def read(path: Path) -> Header:
+def read(path: Path, called: str = "") -> Header:
     """Reads a header file, or the headers of a directory that holds xla/ (or is it).
+
+    `called` is what a single file is called in the answer, if not by its own name: files are compared by theirs.
 
     Raises:
         HeaderError: there is no pjrt_c_api.h, or a file is not C as XLA writes it.
     """
     if path.is_file():
-        files = [(path, path.name)]
+        files = [(path, called or path.name)]
     else:
         root = path / "xla" if (path / "xla").is_dir() else path
         files = [(file, str(file.relative_to(root))) for pattern in _FILES for file in sorted(root.glob(pattern))]

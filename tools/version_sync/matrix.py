@@ -7,7 +7,7 @@ those that it is tested with or can be had for, and there it has to name the ver
 name of JAX, to give the values that jaxlib's own backend gives, and to serialize through the compilation cache.
 Environments are kept for the next run in --work (or the user's cache).
 
-Exit codes: 0 every row works, 1 a wheel or an environment could not be made, 4 a row fails,
+Exit codes: 0 every row works, 1 a wheel or an environment could not be made, 2 wrong usage, 4 a row fails,
 5 a registry could not be asked.
 """
 
@@ -34,7 +34,7 @@ from tools.version_sync.preprocess import HeaderError
 from tools.version_sync.registry import RegistryError
 
 SCHEMA = "treadle-matrix-1"
-WORKS, NOT_MADE, FAILS, UNKNOWN = 0, 1, 4, 5
+WORKS, NOT_MADE, USAGE, FAILS, UNKNOWN = 0, 1, 2, 4, 5
 OLDEST_HEADER = 112
 PROGRAM_TIMEOUT = 900
 
@@ -229,7 +229,14 @@ def run(options: argparse.Namespace) -> int:
     root = checkout.root()
     pins = checkout.pins(root)
     work = (options.work or environment.default_cache().parent / "matrix").resolve()
-    work.mkdir(parents=True, exist_ok=True)
+    if options.json and not options.json.absolute().parent.is_dir():
+        checkout.say(f"version_sync matrix: --json {options.json}: there is no folder {options.json.absolute().parent}")
+        return USAGE
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        checkout.say(f"version_sync matrix: --work {work} cannot be made: {error.strerror}")
+        return USAGE
     try:
         sets = header_sets(options, root, work)
     except (HeaderError, RegistryError) as error:

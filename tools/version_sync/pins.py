@@ -44,7 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--upgrade", action="store_true", help="with --fix: resolve every lock file anew")
     parser.add_argument("--offline", action="store_true", help="ask no registry")
     parser.add_argument(
-        "--python", action="append", default=[], metavar="3.x=INTERPRETER", help="an interpreter for --fix"
+        "--python",
+        action="append",
+        type=lock.interpreter,
+        default=[],
+        metavar="3.x=INTERPRETER",
+        help="an interpreter for --fix",
     )
     parser.add_argument("--xla-clone", type=Path, metavar="DIR", help="a git clone of openxla/xla, bare or not")
 
@@ -61,6 +66,9 @@ def _compare(name: str, pinned: str, newest: Callable[[], Iterable[str]], note: 
         found = list(newest())
     except RegistryError as error:
         return Pin(name, pinned, "unknown", "unknown", str(error))
+    if pinned not in found and _key(found[0]) < _key(pinned):
+        # Of several indexes one may be silent; pip then answers with what the others have.
+        return Pin(name, pinned, found[0], "unknown", "only older ones were found: did every index of pip's answer?")
     if pinned not in found:
         return Pin(name, pinned, found[0], "stale", f"the registry has no {pinned}")
     return Pin(name, pinned, found[0], "current" if found[0] == pinned else "stale", note)
@@ -197,7 +205,7 @@ def run(options: argparse.Namespace) -> int:
     """Lists, mends what it was asked to, and prints; gives the exit code."""
     root = checkout.root()
     pins = checkout.pins(root)
-    given = dict(text.split("=", 1) for text in options.python)
+    given = dict(options.python)
     changed: list[str] = []
     skipped: list[str] = []
     try:
@@ -208,11 +216,12 @@ def run(options: argparse.Namespace) -> int:
                 changed.append("versions.toml")
             written, skipped = derived.regenerate(root, headers, given, options.upgrade)
             changed += written
-    except (xla_commit.CloneError, RuntimeError) as error:
-        checkout.say(f"version_sync pins: {error}")
-        return FAILED
+        stale_files = derived.stale(root, headers)
+    except RegistryError as error:
+        return checkout.cannot("pins", SCHEMA, str(error), UNKNOWN, options.json)
+    except (OSError, RuntimeError) as error:
+        return checkout.cannot("pins", SCHEMA, str(error), FAILED, options.json)
     rows = [] if options.offline else collect(pins, root, given)
-    stale_files = derived.stale(root, headers)
     answer = {
         "schema": SCHEMA,
         "pins": [asdict(row) for row in rows],

@@ -91,9 +91,20 @@ def _markdown(cells: Sequence[str]) -> str:
 
 
 def load(root: Path) -> dict[str, Any] | None:
-    """The checked-in answer, or None if there is none."""
+    """The checked-in answer, or None if there is none.
+
+    Raises:
+        RuntimeError: the file is not what `matrix` writes.
+    """
     file = root / SOURCE
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    if not file.is_file():
+        return None
+    try:
+        answer: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        answer["rows"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise RuntimeError(f"{SOURCE} is not what matrix writes ({error}); run {COMMAND}") from None
+    return answer
 
 
 def gaps(answer: Mapping[str, Any], pins: Mapping[str, Any]) -> list[str]:

@@ -34,7 +34,8 @@ def _git(clone: Path, *arguments: str) -> str:
     command = ["git", "-c", f"safe.directory={clone}", "-C", str(clone), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CloneError(f"git cannot read {clone}: {done.stderr.strip().splitlines()[-1:] or 'no message'}")
+        said = done.stderr.strip().rpartition("\n")[2]
+        raise CloneError(f"git cannot read {clone}: {said or 'no message'}")
     return done.stdout
 
 
