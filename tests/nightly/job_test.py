@@ -226,6 +226,11 @@ def test_wrong_usage(line: Line, arguments: list[str], message: str, capsys: pyt
     assert message in capsys.readouterr().err
 
 
+def test_a_folder_that_cannot_be_made(line: Line, capsys: pytest.CaptureFixture[str]):
+    assert line.run("--out", "/dev/null/reports") == 2
+    assert "--out /dev/null/reports cannot be made: Not a directory" in capsys.readouterr().err
+
+
 def test_outside_of_a_checkout(line: Line, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
     assert line.run() == 2

@@ -96,6 +96,23 @@ def test_the_version_of_versions_toml_can_be_released_but_not_bumped_to(made: Re
         made.require_new(Version.parse("0.0.9"))
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_done(
+    made: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Repository, "require_derived", lambda _: None)
+    for words in (["build"], ["all", "0.2.0"]):
+        code, document, _ = run(made, capsys, *words, "--out", "/dev/null/dist")
+        assert code == cli.REFUSED
+        assert document["error"].startswith("the folder /dev/null/dist cannot be made (Not a directory)")
+    assert made.version == Version.parse("0.1.0")
+
+
+def test_the_sizes_of_what_is_no_wheel(made: Repository, capsys: pytest.CaptureFixture[str]):
+    file = made.root / "versions.toml"
+    code, document, _ = run(made, capsys, "sizes", str(file))
+    assert (code, document["error"]) == (cli.REFUSED, f"{file} is no wheel")
+
+
 def test_wrong_usage_is_2():
     for arguments in (["bump", "one"], ["bump"], ["verify", "--python", "3.12"], ["nothing"]):
         with pytest.raises(SystemExit) as ended:

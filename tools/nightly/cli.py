@@ -138,6 +138,11 @@ def main(arguments: Sequence[str]) -> int:
     # The children are in sessions of their own: a SIGTERM must unwind the stack, which ends them.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
+        asked.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"error: --out {asked.out} cannot be made: {error.strerror}", file=sys.stderr)
+        return kinds.USAGE
+    try:
         document = job.run(asked, Find(asked), steps(asked))
     except store.BusyError as busy:
         print(f"error: {busy}", file=sys.stderr)

@@ -65,6 +65,14 @@ def bazel_build(root: Path, *targets: str) -> None:
         raise RefusedError(f"{' '.join(command)} exited with {done.returncode}; its messages are above")
 
 
+def make_folder(out: Path) -> None:
+    """Makes the folder of a release, before anything that takes long. RefusedError: it cannot be made."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RefusedError(f"the folder {out} cannot be made ({error.strerror}); name another with --out") from None
+
+
 def build(repository: Repository, out: Path) -> Artifacts:
     """Builds the release of the checkout into `out`; what lies there of an earlier build is replaced.
 
@@ -76,9 +84,9 @@ def build(repository: Repository, out: Path) -> Artifacts:
     ]
     if tagged and version not in tagged:
         raise RefusedError(f"this commit has the tag {tagged[0].tag}, but versions.toml says {version}")
+    make_folder(out)
     say(f"building {version} into {out}")
     bazel_build(repository.root, "//:wheel", "//:sbom")
-    out.mkdir(parents=True, exist_ok=True)
     for pattern in ("treadle-*.whl", "treadle-*.tar.gz", "treadle-*.cdx.json", HASHES):
         for old in out.glob(pattern):
             old.unlink()

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,8 @@ def _sizes(options: argparse.Namespace) -> Answer:
     wheel = options.wheel or artifacts.Artifacts.of(Path("dist")).wheel
     if not wheel.is_file():
         raise RefusedError(f"there is no wheel {wheel}")
+    if not zipfile.is_zipfile(wheel):
+        raise RefusedError(f"{wheel} is no wheel")
     return OK, {"wheel": wheel.name, **sizes.as_json(wheel)}, sizes.text(wheel)
 
 

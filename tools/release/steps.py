@@ -69,6 +69,7 @@ def everything(
     repository.require_clean()
     repository.require_new(version)
     repository.require_derived()
+    artifacts.make_folder(out)
     if version != repository.version:
         say(bump(repository, version))
     path = repository.root / changelog.FILE
