@@ -13,6 +13,9 @@ from typing import Any
 # PJRT_Error_Code
 _DEADLINE_EXCEEDED, _NOT_FOUND = 4, 5
 
+# Seconds: PJRT's callback counts milliseconds in 32 bits. Who asks for longer, or for ever, waits for 23 days.
+_LONGEST = 2_000_000.0
+
 # plugin/runtime/key_value_abi.h
 _Emit = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 _Put = ctypes.CFUNCTYPE(
@@ -85,7 +88,7 @@ class KeyValueStore:
         Raises:
           KeyValueError: the key is there already, or the store failed.
         """
-        name, data = key.encode(), value.encode() if isinstance(value, str) else bytes(value)
+        name, data = key.encode(), value.encode() if isinstance(value, str) else bytes(memoryview(value))
         self._call("put", key, name, len(name), data, len(data))
 
     def get(self, key: str, timeout: float = 60.0) -> bytes:
@@ -102,7 +105,8 @@ class KeyValueStore:
         if not timeout > 0:
             raise ValueError(f"the timeout is {timeout} seconds and must be positive; try_get does not wait")
         name = key.encode()
-        return self._call("get", key, name, len(name), max(1, int(timeout * 1000)))
+        milliseconds = max(1, int(min(timeout, _LONGEST) * 1000))
+        return self._call("get", key, name, len(name), milliseconds)
 
     def try_get(self, key: str) -> bytes:
         """The value of `key` now.

@@ -31,6 +31,8 @@ def check_store(results):
         assert answer["late"][0] == "TimeoutError" and "test/never" in answer["late"][1]
         assert 0.4 < answer["waited"] < 10
         assert answer["absent"][0] == "KeyError" and "test/never" in answer["absent"][1]
+        assert answer["endless"] == "grüße"
+        assert answer["number"][0] == "TypeError"
         assert answer["twice"][0] == "KeyValueError" and "already exists" in answer["twice"][1]
         assert answer["store"] == [index, count]
 

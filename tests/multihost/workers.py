@@ -65,6 +65,8 @@ def store() -> dict[str, Any]:
         "late": late,
         "waited": time.monotonic() - start,
         "absent": _error(lambda: shared.try_get("test/never")),
+        "endless": shared.get("test/text", timeout=float("inf")).decode(),
+        "number": _error(lambda: shared.put("test/number", 5)),  # type: ignore[arg-type]
         "twice": _error(lambda: shared.put(f"test/{index}", b"again")),
         "store": [shared.process_index, shared.process_count],
     }
