@@ -3,6 +3,7 @@
 What the environment holds is asked once; whatever else is foreign is loaded in a process of its own, as always.
 """
 
+import dataclasses
 import functools
 import json
 import os
@@ -268,6 +269,23 @@ def test_an_environment_without_the_packages(tmp_path):
     actions = {finding["action"] for finding in facts["findings"] if "is not installed" in finding["text"]}
     assert "pip install 'jaxlib>=0.10.2,<0.13'" in actions
     assert os.fspath(tmp_path) in facts["python"]["executable"]
+    assert len([finding for finding in facts["findings"] if "jaxlib" in finding["text"]]) == 1
+
+
+def test_a_jaxlib_that_cannot_be_imported(tmp_path, monkeypatch):
+    """The table knows its version's PJRT, and it works with nothing all the same."""
+    package, metadata = tmp_path / "jaxlib", tmp_path / "jaxlib-0.12.0.1.dist-info"
+    package.mkdir()
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: jaxlib\nVersion: 0.12.0.1\n")
+    monkeypatch.setenv("PYTHONPATH", os.fspath(tmp_path))
+    for error in ("ImportError", "RuntimeError"):
+        (package / "__init__.py").write_text(f"raise {error}('half of it is missing')")
+        found = measure.environment()
+        assert (found.jaxlib, found.jaxlib_problem) == ("0.12.0.1", f"{error}: half of it is missing")
+    ((code, text, action),) = findings(plugin(), dataclasses.replace(environment("0.11.0"), jaxlib_problem="E: no"))
+    assert (code, text) == (4, "jaxlib 0.11.0 is installed and cannot be imported: E: no")
+    assert action == "pip install --force-reinstall jaxlib==0.11.0"
 
 
 def environment(jaxlib="0.12.0.1", python="3.13.0", **packages):

@@ -6,6 +6,7 @@ a probe plugin is loaded in a child process and the log is read.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -36,6 +37,7 @@ class Environment:
       packages: the versions of PACKAGES; None for one that is not installed.
       ffi: the version in the FFI header that jaxlib carries; None without one.
       stablehlo: jaxlib's current and oldest StableHLO; None if jaxlib does not tell.
+      jaxlib_problem: why the jaxlib that is installed cannot be imported; empty if it can, or if there is none.
     """
 
     executable: str
@@ -43,6 +45,7 @@ class Environment:
     packages: dict[str, str | None]
     ffi: ApiVersion | None
     stablehlo: tuple[str, str] | None
+    jaxlib_problem: str = ""
 
     @property
     def jaxlib(self) -> str | None:
@@ -146,14 +149,23 @@ def _environment() -> dict[str, Any]:
         "packages": packages,
         "ffi": _ffi(),
         "stablehlo": _stablehlo(),
+        "jaxlib_problem": _jaxlib_problem() if packages["jaxlib"] else "",
     }
+
+
+def _jaxlib_problem() -> str:
+    try:
+        importlib.import_module("jaxlib.xla_client")
+    except Exception as error:  # whatever a damaged package raises
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _ffi() -> str | None:
     try:
         header = private_jax.ffi_header().read_text(encoding="utf-8")
         return str(ApiVersion.from_header(header, "XLA_FFI_API"))
-    except (ImportError, OSError, ValueError):
+    except Exception:  # a damaged jaxlib raises anything; _jaxlib_problem says what
         return None
 
 
@@ -163,5 +175,5 @@ def _stablehlo() -> list[str] | None:
             private_jax.resolve("jaxlib.mlir.dialects.stablehlo.get_current_version")(),
             private_jax.resolve("jaxlib.mlir.dialects.stablehlo.get_minimum_version")(),
         ]
-    except (ImportError, AttributeError):
+    except Exception:  # likewise
         return None

@@ -71,6 +71,12 @@ def packages(environment: measure.Environment) -> Iterator[Finding]:
             f"Python {environment.python} is outside {known.pythons[0]} - {known.pythons[-1]}",
             "use one of these",
         )
+    if environment.jaxlib_problem:
+        yield Finding(
+            Verdict.INCOMPATIBLE,
+            f"jaxlib {environment.jaxlib} is installed and cannot be imported: {environment.jaxlib_problem}",
+            f"pip install --force-reinstall jaxlib=={environment.jaxlib}",
+        )
     for package, version in environment.packages.items():
         accepted = known.accepted[package]
         if version is None:
@@ -100,11 +106,13 @@ def plugin_pairing(
       framework: the PJRT version of the jaxlib.
       pinned: that of the headers that the plugin should have been built with; None if they are not known.
     """
-    if framework.pjrt is None:
+    if environment.jaxlib is None:
+        pass  # `packages` says so
+    elif framework.pjrt is None:
         yield Finding(
             Verdict.UNKNOWN,
             f"the PJRT version of jaxlib {environment.jaxlib} is not known: {framework.note}",
-            _install("jaxlib") if environment.jaxlib is None else BUILD_PROBE,
+            BUILD_PROBE,
         )
     else:
         yield from _judge_pjrt(plugin, environment, framework.pjrt)
