@@ -231,6 +231,15 @@ def test_a_folder_that_cannot_be_made(line: Line, capsys: pytest.CaptureFixture[
     assert "--out /dev/null/reports cannot be made: Not a directory" in capsys.readouterr().err
 
 
+def test_an_interrupt(line: Line, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(job, "run", interrupt)
+    assert line.run() == 130
+    assert "interrupted: the same command goes on from here" in capsys.readouterr().err
+
+
 def test_outside_of_a_checkout(line: Line, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
     assert line.run() == 2

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.release.repositories import commit, repository
-from tools.release import artifacts, checks, clean, sizes, verify
+from tools.release import artifacts, checks, clean, cli, sizes, verify
 from tools.release.repository import RefusedError
 from tools.wheel import build_sbom, build_sdist
 
@@ -164,7 +164,7 @@ def test_a_folder_that_holds_no_release_or_two_is_refused(tmp_path: Path):
         artifacts.Artifacts.of(tmp_path)
 
 
-def test_a_file_that_was_changed_after_the_build_is_found(tmp_path: Path):
+def test_a_file_that_was_changed_after_the_build_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     for name in ("treadle-1.0.0-py3-none-any.whl", "treadle-1.0.0.tar.gz", "treadle-1.0.0.cdx.json"):
         (tmp_path / name).write_text(name)
     release = artifacts.Artifacts.of(tmp_path)
@@ -175,6 +175,11 @@ def test_a_file_that_was_changed_after_the_build_is_found(tmp_path: Path):
     assert artifacts.check_hashes(release) == []
     release.sbom.write_text("other")
     assert artifacts.check_hashes(release) == ["treadle-1.0.0.cdx.json is not what SHA256SUMS says"]
+    assert cli.main(["verify", "--json", str(tmp_path)]) == cli.FAILED
+    answer = json.loads(capsys.readouterr().out)
+    (finding,) = answer["findings"]
+    assert (finding["name"], finding["passed"]) == ("SHA256SUMS", False)
+    assert answer["not_run"] == ["all other checks: these are not the files that `build` made; build again"]
 
 
 def test_a_commit_with_the_tag_of_another_version_is_not_built(tmp_path: Path):

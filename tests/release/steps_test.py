@@ -114,7 +114,13 @@ def test_the_sizes_of_what_is_no_wheel(made: Repository, capsys: pytest.CaptureF
 
 
 def test_wrong_usage_is_2():
-    for arguments in (["bump", "one"], ["bump"], ["verify", "--python", "3.12"], ["nothing"]):
+    for arguments in (
+        ["bump", "one"],
+        ["bump"],
+        ["verify", "--python", "3.12"],
+        ["changelog", "--date", "today"],
+        ["nothing"],
+    ):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == cli.USAGE

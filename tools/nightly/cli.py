@@ -144,6 +144,9 @@ def main(arguments: Sequence[str]) -> int:
         return kinds.USAGE
     try:
         document = job.run(asked, Find(asked), steps(asked))
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        return 128 + signal.SIGINT
     except store.BusyError as busy:
         print(f"error: {busy}", file=sys.stderr)
         return kinds.BUSY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import sys
@@ -42,6 +43,13 @@ def _version(text: str) -> Version:
         return Version.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _day(text: str) -> str:
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day of the form YYYY-MM-DD") from None
 
 
 def _interpreter(text: str) -> tuple[str, str]:
@@ -91,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     added = command(
         "changelog", "draft the version's section of CHANGELOG.md from the commits since the last tag", _changelog, dry
     )
-    added.add_argument("--date", default=steps.today(), help="(default: today)")
+    added.add_argument("--date", type=_day, default=steps.today(), metavar="YYYY-MM-DD", help="(default: today)")
     added.add_argument("--replace", action="store_true", help="draft it anew, over one that is there")
     added = command("build", "build wheel, source archive, bill of materials and their hashes", _build)
     added.add_argument("--out", type=Path, default=Path("dist"), help="(default: dist)")
@@ -152,6 +160,8 @@ def _verify(options: argparse.Namespace) -> Answer:
     report = verify.verify(Repository(options.root), release, dict(options.python), options.all_pairs)
     code, document, text = _found(report)
     described, _ = _describe(release)
+    if code != OK:
+        return code, {**described, **document}, text  # the wheel may not even be one
     return (
         code,
         {**described, **document, "sizes": sizes.as_json(release.wheel)},

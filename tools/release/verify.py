@@ -75,6 +75,9 @@ def verify(
     report = Report()
     wrong = artifacts.check_hashes(release)
     report.findings.append(Finding(artifacts.HASHES, not wrong, "\n".join(wrong) or "all three files"))
+    if wrong:
+        report.not_run.append("all other checks: these are not the files that `build` made; build again")
+        return report
     report.findings.append(sdist_contents(repository, release.sdist))
     with tempfile.TemporaryDirectory(prefix="treadle-release-") as name:
         python = tools_python(repository.root, Path(name))
