@@ -270,6 +270,9 @@ def test_an_environment_without_the_packages(tmp_path):
     assert "pip install 'jaxlib>=0.10.2,<0.13'" in actions
     assert os.fspath(tmp_path) in facts["python"]["executable"]
     assert len([finding for finding in facts["findings"] if "jaxlib" in finding["text"]]) == 1
+    names = command("treadle", "versions", "--private", "--json", "--python", tmp_path / "bin" / "python")
+    (broken,) = json.loads(names.stdout)["broken"]
+    assert (names.returncode, broken["problem"]) == (5, "jax and jaxlib are not installed")
 
 
 def test_a_jaxlib_that_cannot_be_imported(tmp_path, monkeypatch):

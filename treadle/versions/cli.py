@@ -98,17 +98,22 @@ def _run_private(options: argparse.Namespace) -> int:
         verdict = Verdict.UNKNOWN if isinstance(error, children.NotStartedError) else Verdict.INCOMPATIBLE
         problem = f"the process that checks them {error}"
         answer["broken"] = [{"name": "all", "why": "", "users": [], "problem": problem, "output": error.output}]
-    if answer["broken"] and verdict is Verdict.COMPATIBLE:
-        verdict = Verdict.INCOMPATIBLE
+    else:
+        if missing := [name for name in ("jax", "jaxlib") if answer[name] is None]:
+            # Each name would be broken, for one reason.
+            verdict = Verdict.UNKNOWN
+            problem = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+            answer["checked"], answer["broken"] = 0, [{"name": "all", "why": "", "users": [], "problem": problem}]
+        elif answer["broken"]:
+            verdict = Verdict.INCOMPATIBLE
     if options.json:
         content = {"schema": PRIVATE_SCHEMA, "verdict": verdict.name.lower(), "exit_code": int(verdict)}
         print(json.dumps(content | answer, indent=1))
         return int(verdict)
-    broken = len(answer["broken"])
-    print(
-        f"jax {answer['jax']}, jaxlib {answer['jaxlib']}: of {answer['checked']} private names and layouts, "
-        + (f"{broken} {'is' if broken == 1 else 'are'} broken" if broken else "all are as Treadle relies on them")
-    )
+    broken, checked = len(answer["broken"]), answer["checked"]
+    result = f"{broken} {'is' if broken == 1 else 'are'} broken" if broken else "all are as Treadle relies on them"
+    said = f"of {checked} private names and layouts, {result}" if checked else "no private name could be checked"
+    print(f"jax {answer['jax']}, jaxlib {answer['jaxlib']}: {said}")
     for item in answer["broken"]:
         print(f"  - {item['name']}: {item['problem']}")
         if item["why"]:
