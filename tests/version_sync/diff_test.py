@@ -69,6 +69,16 @@ def test_two_files_are_compared_whatever_they_are_called(tmp_path: Path, capsys:
     assert "Not compared" not in capsys.readouterr().out
 
 
+def test_headers_that_do_not_say_their_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    old, new = tmp_path / "pjrt_c_api.h", tmp_path / "new" / "pjrt_c_api.h"
+    new.parent.mkdir()
+    old.write_text(SMALL)
+    new.write_text(SMALL.replace("#define PJRT_API_MINOR 50\n", ""))
+    assert cli.main(["diff", str(old), str(new)]) == 4
+    text = capsys.readouterr().out
+    assert text.startswith("PJRT  0.50 -> (not in NEW)\n  PJRT: INCOMPATIBLE: NEW does not say its version\n")
+
+
 def test_an_error_is_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["diff", "--json", str(tmp_path), "0.114"]) == 5
     printed = capsys.readouterr()

@@ -144,6 +144,8 @@ def to_text(sides: Sequence[dict[str, Any]], difference: Difference, parts: dict
     for name, key in (("PJRT", "pjrt_api"), ("FFI", "ffi_api")):
         if old[key] or new[key]:
             lines.append(f"{name:5} {old[key] or '(not in OLD)'} -> {new[key] or '(not in NEW)'}")
+    broken = [change for change in difference.breaking if change.kind == "version"]
+    lines += [f"  {change.name}: INCOMPATIBLE: {change.breaking}" for change in broken]
     lines.append(f"slots {old['slots']} -> {new['slots']}, PJRT_Api {old['table_size']} -> {new['table_size']} bytes")
     for kind, heading in _HEADINGS.items():
         group = [change for change in difference.changes if change.kind == kind]
