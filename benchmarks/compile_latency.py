@@ -50,6 +50,9 @@ def spawn(platform: str, names: list[str], cache: str | None) -> dict[str, float
     """Runs `child` in a fresh process; `cache` is the folder of the kernel cache, or None for none."""
     environment = dict(os.environ)
     environment.pop("JAX_PLATFORMS", None)
+    environment.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # pip compiles what it installs; a first import is not what is measured
     if cache is None:
         environment["TREADLE_CACHE"] = "0"
     else:
