@@ -215,6 +215,7 @@ def test_busy(line: Line, capsys: pytest.CaptureFixture[str]):
     [
         (["--jax-clone", "no/folder"], "--jax-clone no/folder: there is no such folder"),
         (["--keep", "0"], "must be at least 1"),
+        (["--tests", ","], "--tests: no group is named; there are registration, "),
         (["--tests", "ops,all"], "--tests: no group is called all; there are registration, "),
         (["--inject", "nothing"], "invalid choice: 'nothing'"),
     ],

@@ -99,6 +99,8 @@ def options(arguments: Sequence[str]) -> tuple[Options, bool]:
     if given.jax_clone and not given.jax_clone.is_dir():
         usage.error(f"--jax-clone {given.jax_clone}: there is no such folder")
     groups = tuple(name.strip() for name in given.tests.split(",") if name.strip())
+    if not groups:
+        usage.error(f"--tests: no group is named; there are {', '.join(TESTS)}")
     if unknown := set(groups) - set(TESTS):
         usage.error(f"--tests: no group is called {', '.join(sorted(unknown))}; there are {', '.join(TESTS)}")
     names = tuple(name.strip().removesuffix(".py").removeprefix("tests/") for name in given.jax_tests.split(","))
