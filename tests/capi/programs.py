@@ -1,14 +1,8 @@
 """Compiled programs that several files of tests run, and an argument for them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from tests.capi.artifacts import Buffer, Program, elementwise
-from tests.capi.harness import Buffer as DeviceBuffer
-from tests.capi.harness import Client
 
 # Runs longer than what is run in the caller's thread, and says so.
 SLOW = "for (volatile int r = 0; r < 30000000; ++r) {}"
@@ -20,6 +14,6 @@ SUM = Program((Buffer((2, 2)), Buffer((2, 2))), (Buffer((2, 2)),), elementwise("
 DOUBLE_IN_PLACE = Program((Buffer((4,), donated=True),), (Buffer((4,), alias=0),), elementwise("x[i] * 2", 4))
 
 
-def x4(client: Client, device: int = 0, **kwargs: Any) -> DeviceBuffer:
+def x4(client, device=0, **kwargs):
     """Four floats, 0 to 3, on a device."""
     return client.put(np.arange(4, dtype=np.float32), device=device, **kwargs)

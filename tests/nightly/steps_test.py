@@ -98,7 +98,7 @@ def test_of_an_address_only_the_host_is_named():
 
 def test_the_python_that_was_asked_for():
     assert find.fitting_python(ROOT, sys.executable) == sys.executable
-    with pytest.raises(StepError, match=r"no Python .* with the modules venv .*looked at: /nonexistent/py"):
+    with pytest.raises(StepError, match=r"no Python .* with the modules venv .* is /nonexistent/py"):
         find.fitting_python(ROOT, "/nonexistent/python3")
 
 

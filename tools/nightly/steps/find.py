@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from third_party.python import lock
 from tools.nightly.engine import Findings, Run, StepError
 from tools.nightly.kinds import Kind
 from tools.nightly.options import Options
@@ -113,27 +113,21 @@ def fitting_python(root: Path, asked: str | None) -> str:
     """
     supported = tomllib.loads((root / "versions.toml").read_text())["python"]["versions"]
     if asked:
-        candidates = [shutil.which(asked) or asked]
+        found = shutil.which(asked) or asked
+        if _makes_environments(found, supported):
+            return found
     else:
-        pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-        candidates = []
         for version in sorted(supported, key=_numbers, reverse=True):
-            if on_path := shutil.which(f"python{version}"):
-                candidates.append(on_path)
-            folders = sorted(pyenv.glob(f"{version}.*"), key=lambda folder: _numbers(folder.name), reverse=True)
-            candidates += [str(folder / "bin" / "python") for folder in folders]
-    for candidate in candidates:
-        if _makes_environments(candidate, supported):
-            return candidate
+            if on_this_machine := lock.find_python(version):
+                return on_this_machine
     raise StepError(
         Kind.ENVIRONMENT,
-        f"no Python {' or '.join(supported)} with the modules venv and ensurepip is here (looked at: "
-        f"{', '.join(candidates) or 'none'}); name one with --python",
+        f"no Python {' or '.join(supported)} with the modules venv and ensurepip is "
+        f"{asked or 'here'}; name one with --python",
     )
 
 
 def _makes_environments(python: str, supported: list[str]) -> bool:
-    # A shim of pyenv exists for every version and runs only some.
     code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=60, check=False)
